@@ -1,0 +1,1 @@
+"""What tests and benchmarks share: private servers and a proxy that misbehaves."""

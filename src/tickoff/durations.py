@@ -1,0 +1,66 @@
+"""Durations as people write them: "90s", "5m", "1h30m", 30, timedelta."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+
+from .errors import ConfigError
+
+Duration = str | int | float | timedelta
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
+_TEXT = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+", re.ASCII)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+
+SHORTEST_TTL = 0.1
+LONGEST_TTL = 7 * 86400.0
+
+
+def seconds(value: Duration, field: str) -> float:
+    """Read a duration; `field` is how the error calls it."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ConfigError(
+            f'{field}={value!r} is not a duration; write "90s", "5m", a number of seconds or a timedelta'
+        )
+    if isinstance(value, str):
+        return _parse(value.strip(), field)
+    if not math.isfinite(value):
+        raise ConfigError(f"{field}={value!r} is not a duration; give a finite number of seconds")
+    return float(value)
+
+
+def ttl_ms(value: Duration, field: str = "ttl") -> int:
+    """Read the TTL of a lease, in milliseconds; one too short to be renewed in time is refused."""
+    length = seconds(value, field)
+    if length <= 0:
+        raise ConfigError(f'{field}={value!r} is not above zero; a lease needs a time to live such as "60s"')
+    if length < SHORTEST_TTL:
+        raise ConfigError(f'{field}={value!r} is too short to be renewed in time; use "100ms" or more')
+    if length > LONGEST_TTL:
+        raise ConfigError(
+            f'{field}={value!r} is longer than 7 days; leases are renewed while the work runs, so use "60s"'
+        )
+    return round(length * 1000)
+
+
+def wait_seconds(value: Duration | None, field: str = "wait") -> float:
+    """Read how long to queue for a lock; None means not at all."""
+    length = 0.0 if value is None else seconds(value, field)
+    if length < 0:
+        raise ConfigError(f'{field}={value!r} is below zero; use "10s", or leave it out to give up at once')
+    return length
+
+
+def _parse(text: str, field: str) -> float:
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    if not _TEXT.fullmatch(text):
+        raise ConfigError(
+            f'{field}="{text}" is not a duration; write "90s", "5m", "1h30m" or a number of seconds'
+        )
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))

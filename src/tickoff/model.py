@@ -1,0 +1,291 @@
+"""The nouns of Tickoff, frozen: what a server asks of a store, and what a store keeps and answers.
+
+Instants are milliseconds since the epoch by the store's clock and 0 means "never"; durations are
+milliseconds; an empty string means "nobody". That is how every store keeps them, so nothing is
+translated on the way. What users are handed (`Skipped`, `Ran`) speaks in aware datetimes instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+UNSCHEDULED_LIFE = 7 * 24 * 3600 * 1000
+"""Data of a name without a schedule is dropped this long (ms) after its last use."""
+
+TOMBSTONE_LIFE = 3600 * 1000
+"""How long (ms) a withdrawn race is remembered, should its request still be on its way."""
+
+RUNS_KEPT = 1000
+"""Runs kept in the history of one name."""
+
+
+WON_FIELDS = ("scheduled", "fence", "attempt", "decided", "finished", "since", "steered")
+"""What a store tells of a win beside the instant: the rest of the entry follows from the bid."""
+
+
+class Why(StrEnum):
+    """Why a race was not won."""
+
+    HELD = "held"
+    DONE = "done"
+    PAUSED = "paused"
+    TOO_EARLY = "too early"
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMED_OUT = "timed out"
+    LOST = "lost"
+    CRASHED = "crashed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a server remembers of a name and tells the store, in case the store forgot."""
+
+    fence: int = 0
+    decided: int = 0
+    finished: int = 0
+    since: int = 0
+    ttl: int = 0
+    steered: int = 0
+    paused: bool = False
+    paused_by: str = ""
+    paused_why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bid:
+    """One entry in a race: who wants which name, for how long, and for which tick (0: a plain lock)."""
+
+    name: str
+    token: str
+    owner: str
+    ttl: int
+    tick: int = 0
+    attempts: int = 1
+    takeover: bool = False
+    scheduled: bool = False
+    known: Known = Known()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A lease as its holder knows it: enough to renew it, to settle it, or to assert it anew."""
+
+    name: str
+    token: str
+    owner: str
+    ttl: int
+    fence: int
+    taken: int
+    until: int
+    tick: int = 0
+    attempt: int = 0
+    scheduled: bool = False
+    known: Known = Known()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a holder settles its tick; it may be started again while fewer than `attempts` were used."""
+
+    hold: Hold
+    outcome: Outcome
+    error: str = ""
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A line of a name's history."""
+
+    name: str
+    tick: int
+    fence: int
+    owner: str
+    started: int
+    ended: int
+    outcome: Outcome
+    error: str = ""
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """All a store keeps of one name.
+
+    The lease (token … attempt) is the one granted last; it is live while `until` lies ahead. No tick
+    up to `decided` is started afresh; `finished` follows when its outcome is final; `open` says that
+    the decided tick may be started again. `barrier` is the instant until which a store that forgot
+    this name grants nothing. `version` is for stores that compare and swap whole entries.
+    """
+
+    name: str
+    version: int = 0
+    token: str = ""
+    owner: str = ""
+    tick: int = 0
+    taken: int = 0
+    until: int = 0
+    ttl: int = 0
+    fence: int = 0
+    attempt: int = 0
+    let_go: str = ""
+    decided: int = 0
+    finished: int = 0
+    since: int = 0
+    open: bool = False
+    outcome: str = ""
+    outcome_by: str = ""
+    outcome_at: int = 0
+    steered: int = 0
+    paused: bool = False
+    paused_by: str = ""
+    paused_why: str = ""
+    barrier: int = 0
+    scheduled: bool = False
+    used: int = 0
+    withdrawn: tuple[tuple[str, int], ...] = ()
+
+    def live(self, now: int) -> bool:
+        """Whether somebody holds the name at this instant."""
+        return self.token != "" and self.until > now
+
+    def crashed(self, now: int) -> bool:
+        """Whether the lease ran out under a tick that nobody settled: derived, nobody is left to write it."""
+        return self.token != "" and self.until <= now and self.tick != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A store's answer to one request: granted or not (a race says `why`), the entry, the store's time."""
+
+    ok: bool
+    entry: Entry
+    now: int
+    why: Why | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A race that was not won, and why; falsy, so `if lease:` reads as it should."""
+
+    name: str
+    why: Why
+    by: str = ""
+    tick: datetime | None = None
+    until: datetime | None = None
+    at: datetime | None = None
+    outcome: str = ""
+    note: str = ""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.name, "skipped:", _reason(self)) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran(Generic[T]):
+    """The value of a function that ran with the lock; truthy, whatever the value."""
+
+    value: T
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def won_entry(
+    bid: Bid,
+    taken: int,
+    *,
+    scheduled: int,
+    fence: int,
+    attempt: int,
+    decided: int,
+    finished: int,
+    since: int,
+    steered: int,
+) -> Entry:
+    """The entry after a win, from the bid and the little that only the store knows (`WON_FIELDS`)."""
+    return Entry(
+        name=bid.name,
+        token=bid.token,
+        owner=bid.owner,
+        tick=bid.tick,
+        taken=taken,
+        until=taken + bid.ttl,
+        ttl=bid.ttl,
+        fence=fence,
+        attempt=attempt,
+        decided=decided,
+        finished=finished,
+        since=since,
+        steered=steered,
+        scheduled=bool(scheduled),
+        used=taken,
+    )
+
+
+def moment(ms: int) -> datetime:
+    """The stored instant as an aware datetime."""
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def instant(ms: int) -> datetime | None:
+    """The stored instant as an aware datetime, None for never."""
+    return moment(ms) if ms else None
+
+
+def skipped(name: str, answer: Answer) -> Skipped:
+    """Put a store's refusal into the words users read."""
+    entry, why = answer.entry, answer.why or Why.HELD
+    said = Skipped(name=name, why=why, note="")
+    if why is Why.HELD and not entry.live(answer.now):
+        return replace(
+            said,
+            until=instant(entry.barrier),
+            note="the store lost its data, a former holder may still be at work",
+        )
+    if why is Why.HELD:
+        note = "" if entry.owner else "held by a program other than Tickoff"
+        return replace(said, by=entry.owner, tick=instant(entry.tick), until=instant(entry.until), note=note)
+    if why is Why.PAUSED:
+        return replace(said, by=entry.paused_by, at=instant(entry.steered), note=entry.paused_why)
+    if why is Why.DONE:
+        return replace(
+            said,
+            by=entry.outcome_by,
+            tick=instant(entry.decided),
+            at=instant(entry.outcome_at),
+            outcome=entry.outcome or (Outcome.CRASHED if entry.crashed(answer.now) else ""),
+        )
+    return replace(said, at=instant(answer.now), note="the store's clock has not reached this tick")
+
+
+def _reason(skip: Skipped) -> str:
+    parts: list[str] = [skip.why]
+    if skip.by:
+        parts.append(f"by {skip.by}")
+    if skip.tick:
+        parts.append(f"for the tick of {skip.tick:%Y-%m-%d %H:%M:%S} UTC")
+    if skip.until:
+        parts.append(f"until {skip.until:%H:%M:%S} UTC")
+    if skip.at:
+        parts.append(f"at {skip.at:%Y-%m-%d %H:%M:%S} UTC")
+    if skip.outcome:
+        parts.append(f"({skip.outcome})")
+    if skip.note:
+        parts.append(f"- {skip.note}")
+    return " ".join(parts)

@@ -1,0 +1,62 @@
+"""What a name may look like, who we are, and tokens nobody else can have."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import unicodedata
+
+from .errors import ConfigError
+
+LONGEST_NAME = 200
+
+
+def full_name(namespace: str, name: str) -> str:
+    """The name as the store keeps it: `namespace:name`, or just the name."""
+    check_name(name)
+    full = f"{namespace}:{name}" if namespace else name
+    if len(full) > LONGEST_NAME:
+        raise ConfigError(f"the name {full[:40]!r}… has {len(full)} characters; use at most {LONGEST_NAME}")
+    return full
+
+
+def check_name(name: str, field: str = "name") -> None:
+    """Refuse names that two stores would not tell apart or that break the key layout."""
+    if not isinstance(name, str):
+        raise ConfigError(f"{field}={name!r} is not a text; names are short texts such as 'import-products'")
+    if not name or name != name.strip():
+        raise ConfigError(f"{field}={name!r} is empty or begins or ends with a space; take the spaces away")
+    if "{" in name or "}" in name:
+        raise ConfigError(
+            f"{field}={name!r} has a brace, which Redis Cluster reads as a slot tag; leave it out"
+        )
+    if any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in name):
+        raise ConfigError(f"{field}={name!r} has a control character; use printable ones")
+
+
+def check_namespace(namespace: str | None) -> str:
+    """The namespace, checked; an empty one means none."""
+    if namespace is None or namespace == "":
+        return ""
+    check_name(namespace, "namespace")
+    if ":" in namespace:
+        raise ConfigError(f"namespace={namespace!r} has a colon, which ends a namespace; use a dash")
+    return namespace
+
+
+def new_token() -> str:
+    """A token for one race: 128 random bits, never used twice."""
+    return secrets.token_hex(16)
+
+
+_owner: tuple[int, str] = (0, "")
+
+
+def owner() -> str:
+    """Who we are, as host:pid:nonce; a restarted or forked one is somebody else."""
+    global _owner
+    pid = os.getpid()
+    if _owner[0] != pid:
+        _owner = (pid, f"{socket.gethostname()[:100]}:{pid}:{secrets.token_hex(4)}")
+    return _owner[1]

@@ -1,0 +1,143 @@
+"""Races on one store: what to ask, what an answer means, and what to do when none comes.
+
+An answer that never arrived is not a "no": the same token races again and finds out. Whoever gives up
+on a race withdraws it, so that a late arrival wins nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from . import forks
+from .aside import Aside
+from .clocks import elapsed
+from .errors import LeaseLost, StoreUnreachable
+from .keeper import Keeper
+from .knowledge import Knowledge
+from .lease import TELL_AFTER, Lease
+from .model import Answer, Bid, Hold, Skipped, skipped
+from .names import new_token, owner
+from .stores.base import LeaseStore
+
+_log = logging.getLogger("tickoff")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A store's answer to a bid, and when the bid was first sent."""
+
+    answer: Answer
+    sent: float
+
+
+class Referee:
+    """The store and what this process needs beside it: knowledge, the keeper, threads for async callers."""
+
+    def __init__(self, store: LeaseStore) -> None:
+        self.store = store
+        self.knowledge = Knowledge()
+        self.keeper = Keeper(store, self.knowledge)
+        self.aside = Aside()
+        forks.tell(self)
+
+    def bid(self, name: str, ttl: int) -> Bid:
+        """A bid of this process for a plain lock."""
+        return Bid(name=name, token=new_token(), owner=owner(), ttl=ttl, known=self.knowledge.of(name))
+
+    def race(self, bid: Bid) -> Lease | Skipped:
+        """Race, wait for the answer, and keep what was won."""
+        return self.conclude(bid, self.send(bid))
+
+    async def race_aside(self, bid: Bid) -> Lease | Skipped:
+        """The same beside an event loop; cancelled while it waits, it withdraws the bid."""
+        try:
+            return self.conclude(bid, await self.aside.start(self.send, bid))
+        except BaseException:
+            self.keeper.withdraw(bid.name, bid.token)
+            raise
+
+    def send(self, bid: Bid) -> Reply:
+        """Ask the store, once more if no answer came; blocks for at most twice the store's I/O limit."""
+        sent = elapsed()
+        try:
+            try:
+                answer = self.store.race([bid])[0]
+            except StoreUnreachable:
+                answer = self.store.race([bid])[0]
+        except BaseException:
+            self.keeper.withdraw(bid.name, bid.token)
+            raise
+        return Reply(answer, sent)
+
+    def conclude(self, bid: Bid, reply: Reply) -> Lease | Skipped:
+        """Turn the answer into a lease that is kept, or into the reason why there is none."""
+        self.knowledge.learn(reply.answer.entry)
+        if not reply.answer.ok:
+            return skipped(bid.name, reply.answer)
+        took = elapsed() - reply.sent
+        if took * 1000 >= bid.ttl * TELL_AFTER:
+            self.keeper.withdraw(bid.name, bid.token)
+            raise StoreUnreachable(
+                f"{self.store.address} took {took:.1f} s to grant {bid.name} for {bid.ttl / 1000:g} s: "
+                "the lease was given back; use a longer ttl or a faster store"
+            )
+        lease = Lease(_hold_of(reply.answer), reply.sent, self)
+        self.keeper.keep(lease)
+        return lease
+
+    def renew(self, lease: Lease, ttl: int) -> None:
+        """Renew a lease now; raises `LeaseLost` when it is no longer ours."""
+        sent = elapsed()
+        answer = self.store.renew([lease.hold(ttl)])[0]
+        self.knowledge.learn(answer.entry)
+        if not answer.ok:
+            lease.lose("the store no longer had it")
+            raise LeaseLost(lease.name, "the store no longer had it")
+        lease.renewed(answer, sent)
+        self.keeper.keep(lease)
+
+    def release(self, lease: Lease) -> bool:
+        """Let go, once more if no answer came: a token's release is recognised when repeated."""
+        self.keeper.drop(lease)
+        try:
+            return self.store.release(lease.name, lease.token)
+        except StoreUnreachable:
+            return self.store.release(lease.name, lease.token)
+
+    def leave(self, lease: Lease) -> None:
+        """Let go at the end of the work; the work is done, so an outage only delays it."""
+        try:
+            lease.release()
+        except StoreUnreachable as error:
+            _log.warning("%s is released as soon as the store answers, or by its TTL: %s", lease.name, error)
+            self.keeper.withdraw(lease.name, lease.token)
+
+    def close(self) -> None:
+        """Stop the threads and close the connections; used again, it opens new ones."""
+        self.keeper.close()
+        self.aside.close()
+        self.store.close()
+
+    def after_fork(self) -> None:
+        """A child holds nothing and opens its own connections."""
+        self.store.forget_connections()
+        self.knowledge.after_fork()
+        self.keeper.after_fork()
+        self.aside.after_fork()
+
+
+def _hold_of(answer: Answer) -> Hold:
+    entry = answer.entry
+    return Hold(
+        name=entry.name,
+        token=entry.token,
+        owner=entry.owner,
+        ttl=entry.ttl,
+        fence=entry.fence,
+        taken=entry.taken,
+        until=entry.until,
+        tick=entry.tick,
+        attempt=entry.attempt,
+        scheduled=entry.scheduled,
+    )

@@ -1,0 +1,84 @@
+"""The protocol of a store: few atomic primitives, each one round trip where the engine allows.
+
+Every primitive is safe to repeat: it is guarded by a token that is used once. No primitive waits for
+another server; each answers or raises `StoreUnreachable` within the store's I/O limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..model import Answer, Bid, Ending, Hold, Run
+
+IO_LIMIT = 5.0
+"""Seconds a caller waits for a store before it counts as unreachable."""
+
+
+class LeaseStore(Protocol):
+    """A place that referees races. `testing.contract` holds every store to the same behaviour."""
+
+    @property
+    def address(self) -> str:
+        """Where the store is, in words fit for a log: never with a password."""
+        ...
+
+    def race(self, bids: Sequence[Bid]) -> list[Answer]:
+        """Decide each bid atomically, by the store's clock."""
+        ...
+
+    def renew(self, holds: Sequence[Hold]) -> list[Answer]:
+        """Prolong the leases that are still their holder's."""
+        ...
+
+    def settle(self, endings: Sequence[Ending]) -> list[Answer]:
+        """Record how ticks ended and let go of their leases."""
+        ...
+
+    def release(self, name: str, token: str) -> bool:
+        """Let go if the token still holds the name; say whether it did."""
+        ...
+
+    def withdraw(self, name: str, token: str) -> bool:
+        """Release, and make sure that a race still under way with this token wins nothing."""
+        ...
+
+    def evict(self, name: str, by: str, why: str) -> Answer:
+        """Take the name from whoever holds it; the fence rises, so the old holder stays out."""
+        ...
+
+    def steer(self, name: str, by: str, why: str | None) -> Answer:
+        """Pause a name for a reason, or resume it (None)."""
+        ...
+
+    def read(self, names: Sequence[str]) -> list[Answer]:
+        """What is kept of each name; `ok` tells whether it is held right now."""
+        ...
+
+    def names(self, prefix: str = "") -> list[str]:
+        """The names that begin with the prefix, sorted."""
+        ...
+
+    def history(self, name: str, limit: int = 100) -> list[Run]:
+        """The latest runs of a name, newest first."""
+        ...
+
+    def now(self) -> int:
+        """The store's clock, in milliseconds since the epoch."""
+        ...
+
+    def within(self, limit: float) -> LeaseStore:
+        """The same store over connections of its own, which answer or fail within `limit` seconds."""
+        ...
+
+    def migrate(self) -> str:
+        """Bring what the store keeps up to date; say what was done."""
+        ...
+
+    def forget_connections(self) -> None:
+        """Drop inherited connections without closing them: called in the child after a fork."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections; the store may be used again and opens new ones."""
+        ...

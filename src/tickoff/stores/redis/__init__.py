@@ -1,0 +1,1 @@
+"""Leases on Redis: the lock is the plain key `lock:<name>`, the atomic steps are constant Lua scripts."""

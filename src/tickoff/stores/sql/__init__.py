@@ -1,0 +1,1 @@
+"""Leases in SQLite, PostgreSQL, MySQL or MariaDB: one implementation over SQLAlchemy Core."""

@@ -1,0 +1,38 @@
+"""psycopg connections that answer or fail in time: the server may be stopped, or behind a dead network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import errors
+from psycopg.abc import RV, PQGen
+
+_POLL = 0.1
+
+
+class BoundedConnection(psycopg.Connection[Any]):
+    """A connection that is closed when an answer takes longer than its limit."""
+
+    limit: float | None = None
+
+    def wait(self, gen: PQGen[RV], interval: float = _POLL, timeout: float | None = None) -> RV:
+        """Wait for the answer, but no longer than the limit."""
+        if timeout is not None or self.limit is None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(gen, interval, self.limit)
+        except errors._WaitTimeout as error:
+            self.close()
+            raise psycopg.OperationalError(f"no answer within {self.limit:g} s") from error
+
+
+def bind(engine: sa.Engine, limit: float) -> None:
+    """Make every connection of the engine a bounded one."""
+
+    @sa.event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, args: Any, kwargs: Any) -> BoundedConnection:
+        connection = BoundedConnection.connect(*args, **kwargs)
+        connection.limit = limit
+        return connection

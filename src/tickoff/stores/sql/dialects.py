@@ -1,0 +1,116 @@
+"""What differs between SQLite, PostgreSQL and MySQL/MariaDB, each difference a small named thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from ...errors import ConfigError
+
+_SCHEMA_LOCK = 0x7469636B
+"""An arbitrary number ("tick") that all servers agree on while they make the schema."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The engine's clock in ms, its way to begin a write, to insert unless present, to serialise DDL."""
+
+    name: str
+    clock: sa.ColumnElement[int]
+    begin: str
+
+    def insert_if_absent(self, table: sa.Table) -> sa.Insert:
+        """An insert that does nothing where the key is taken."""
+        match self.name:
+            case "postgresql":
+                return postgresql.insert(table).on_conflict_do_nothing()
+            case "sqlite":
+                return sqlite.insert(table).on_conflict_do_nothing()
+            case _:
+                return sa.insert(table).prefix_with("IGNORE")
+
+    @contextmanager
+    def writing(self, connection: sa.Connection) -> Iterator[None]:
+        """A transaction on an autocommit connection, by plain statements: the same on every driver."""
+        connection.exec_driver_sql(self.begin)
+        try:
+            yield
+        except BaseException:
+            if not connection.invalidated:
+                connection.exec_driver_sql("ROLLBACK")
+            raise
+        connection.exec_driver_sql("COMMIT")
+
+    @contextmanager
+    def schema_lock(self, connection: sa.Connection) -> Iterator[None]:
+        """Let one server at a time make or change the tables."""
+        match self.name:
+            case "postgresql":
+                with self.writing(connection):
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+                    yield
+            case "sqlite":
+                with self.writing(connection):
+                    yield
+            case _:  # DDL commits by itself, so the lock is a named one
+                connection.execute(sa.select(sa.func.get_lock("tickoff_schema", 30)))
+                try:
+                    yield
+                finally:
+                    connection.execute(sa.select(sa.func.release_lock("tickoff_schema")))
+
+    def prepare(self, dbapi_connection: Any, limit: float) -> None:
+        """Set a new connection up: its zone, its isolation, how long it waits for others' locks."""
+        for statement in self._session(limit):
+            cursor = dbapi_connection.cursor()
+            cursor.execute(statement)
+            cursor.close()
+
+    def _session(self, limit: float) -> list[str]:
+        match self.name:
+            case "postgresql":
+                return []
+            case "sqlite":
+                return [f"PRAGMA busy_timeout = {int(limit * 1000)}", "PRAGMA journal_mode = WAL"]
+            case _:
+                return [
+                    "SET time_zone = '+00:00'",
+                    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+                    f"SET innodb_lock_wait_timeout = {max(1, int(limit))}",
+                ]
+
+
+def _milliseconds(seconds: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+    return sa.cast(sa.func.floor(seconds * 1000), sa.BigInteger)
+
+
+_POSTGRESQL = Dialect("postgresql", _milliseconds(sa.extract("epoch", sa.func.now())), "BEGIN")
+_MYSQL = Dialect(
+    "mysql", sa.cast(sa.func.floor(sa.func.unix_timestamp(sa.func.now(6)) * 1000), sa.BigInteger), "BEGIN"
+)
+_SQLITE = Dialect(
+    "sqlite",
+    # julianday is a double of days: good to 0.1 ms, and there on every SQLite there is.
+    sa.cast((sa.func.julianday("now") - 2440587.5) * 86400000, sa.BigInteger),
+    "BEGIN IMMEDIATE",
+)
+
+
+def dialect_of(engine: sa.Engine) -> Dialect:
+    """The differences for an engine; other databases are refused."""
+    match engine.dialect.name:
+        case "postgresql":
+            return _POSTGRESQL
+        case "mysql" | "mariadb":
+            return _MYSQL
+        case "sqlite":
+            return _SQLITE
+        case other:
+            raise ConfigError(
+                f"the database {other!r} is not supported; use SQLite, PostgreSQL, MySQL or MariaDB"
+            )

@@ -1,0 +1,195 @@
+"""From an URL or a user's Engine to an engine of our own: autocommit, bounded, its own connections."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+from ...errors import ConfigError
+from .dialects import dialect_of
+
+# The driver we use per database, and the extra that installs it; a suffix in the URL is not needed.
+_DRIVERS = {
+    "postgresql": ("postgresql+psycopg", "postgres"),
+    "mysql": ("mysql+pymysql", "mysql"),
+    "mariadb": ("mariadb+pymysql", "mysql"),
+    "sqlite": ("sqlite", ""),
+}
+
+_SIDECAR = "-tickoff"
+_OWN_FILE = "tickoff.db"
+
+
+class EngineSource(Protocol):
+    """Something that opens engines to one database."""
+
+    @property
+    def address(self) -> str:
+        """Where the database is, without the password."""
+        ...
+
+    @property
+    def driver(self) -> str:
+        """The name of the driver, as SQLAlchemy calls it."""
+        ...
+
+    def open(self, limit: float) -> sa.Engine:
+        """An engine with connections of its own, which answer or fail within `limit` seconds."""
+        ...
+
+
+@dataclass(frozen=True)
+class UrlSource:
+    """A database named by an URL."""
+
+    url: sa.URL
+
+    @property
+    def address(self) -> str:
+        """The URL with the password and the options taken out."""
+        return self.url.set(query={}).render_as_string(hide_password=True)
+
+    @property
+    def driver(self) -> str:
+        """The driver we chose for the database."""
+        return self.url.get_driver_name()
+
+    def open(self, limit: float) -> sa.Engine:
+        """An engine from the URL."""
+        try:
+            engine = sa.create_engine(
+                self.url,
+                isolation_level="AUTOCOMMIT",
+                skip_autocommit_rollback=True,
+                pool_reset_on_return=None,
+                pool_timeout=limit,
+                pool_size=5,
+                max_overflow=10,
+                connect_args=_connect_args(self.url, limit),
+                **_dialect_args(self.url),
+            )
+        except ModuleNotFoundError as error:
+            extra = _DRIVERS[self.url.get_backend_name()][1]
+            raise ConfigError(
+                f"{error.name}, the driver for {self.address}, is missing; "
+                f"run: pip install 'tickoff[{extra}]'"
+            ) from error
+        if self.driver == "psycopg":
+            from .bounded import bind
+
+            bind(engine, limit)
+        return _prepared(engine, limit)
+
+
+@dataclass(frozen=True)
+class SharedSource:
+    """A user's Engine: connected the way the user connects, from a pool of our own.
+
+    With a pool of our own, renewals never queue behind the user's transactions, and our autocommit mode
+    never leaks into them. Time-outs are those of the user's driver.
+    """
+
+    engine: sa.Engine
+
+    @property
+    def address(self) -> str:
+        """The Engine's URL without secrets."""
+        return UrlSource(self.engine.url).address
+
+    @property
+    def driver(self) -> str:
+        """The user's driver."""
+        return self.engine.driver
+
+    def open(self, limit: float) -> sa.Engine:
+        """An engine that connects as the user's does."""
+        own = sa.create_engine(
+            self.engine.url,
+            isolation_level="AUTOCOMMIT",
+            skip_autocommit_rollback=True,
+            pool=self.engine.pool.recreate(),
+        )
+        return _prepared(own, limit)
+
+
+def source_of(target: str | sa.Engine) -> EngineSource:
+    """Where to keep leases, for an URL or an Engine."""
+    if isinstance(target, str):
+        return UrlSource(_beside(_normal(_parsed(target))))
+    if target.dialect.is_async:
+        raise ConfigError(
+            "an async Engine was given; Tickoff works in threads of its own, so pass the URL of the database"
+        )
+    dialect_of(target)
+    if target.dialect.name == "sqlite":  # leases need a file of their own
+        return UrlSource(_beside(_normal(target.url)))
+    return SharedSource(target)
+
+
+def _parsed(text: str) -> sa.URL:
+    try:
+        return sa.make_url(text)
+    except (sa.exc.ArgumentError, ValueError) as error:
+        raise ConfigError(
+            "the database URL cannot be read; write it as scheme://user:password@host:port/name"
+        ) from error
+
+
+def _normal(url: sa.URL) -> sa.URL:
+    backend = url.get_backend_name()
+    backend = "postgresql" if backend == "postgres" else backend
+    driver, _ = _DRIVERS[backend]
+    return url.set(drivername=driver)
+
+
+def _beside(url: sa.URL) -> sa.URL:
+    """For SQLite, a file of our own beside the user's: a long transaction of theirs must not block leases.
+
+    The rule depends on nothing but the name, so that all processes agree: `shop.db` keeps its leases in
+    `shop.db-tickoff`, and only a file called `tickoff.db` is taken as it is.
+    """
+    if url.get_backend_name() != "sqlite":
+        return url
+    path = url.database or ""
+    if not path or ":memory:" in path or "mode=memory" in str(url.query):
+        raise ConfigError(
+            "an in-memory SQLite database is seen by one process only; name a file (sqlite:///tickoff.db), "
+            "or use memory:// in tests"
+        )
+    if path.startswith("file:"):
+        raise ConfigError("SQLite 'file:' URIs are not supported; write sqlite:///path/to/file.db")
+    if path.endswith((_OWN_FILE, _SIDECAR)):
+        return url
+    return url.set(database=path + _SIDECAR)
+
+
+def _connect_args(url: sa.URL, limit: float) -> dict[str, Any]:
+    match url.get_backend_name():
+        case "postgresql":
+            return {
+                "connect_timeout": max(2, math.ceil(limit)),
+                "tcp_user_timeout": max(1, int(limit * 1000)),
+                "fallback_application_name": "tickoff",
+            }
+        case "mysql" | "mariadb":
+            return {"connect_timeout": limit, "read_timeout": limit, "write_timeout": limit}
+        case _:
+            return {"timeout": limit}
+
+
+def _dialect_args(url: sa.URL) -> dict[str, Any]:
+    # SQLAlchemy asks a new PostgreSQL connection for hstore's ids, a round trip we have no use for.
+    return {"use_native_hstore": False} if url.get_backend_name() == "postgresql" else {}
+
+
+def _prepared(engine: sa.Engine, limit: float) -> sa.Engine:
+    dialect = dialect_of(engine)
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(dbapi_connection: Any, _record: Any) -> None:
+        dialect.prepare(dbapi_connection, limit)
+
+    return engine

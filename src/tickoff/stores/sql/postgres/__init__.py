@@ -1,0 +1,123 @@
+"""PostgreSQL: the common cases of race, renew and release in one autocommit statement each.
+
+Each statement does what `rules` would do, for the plain case only: a free name that was never withdrawn,
+paused or forgotten, a lease that is still ours. All else falls through to load and swap.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
+from typing import Any, cast
+
+import psycopg
+import sqlalchemy as sa
+
+from .... import rules
+from ....errors import StoreUnreachable
+from ....model import WON_FIELDS, Answer, Bid, Hold, won_entry
+from ...base import IO_LIMIT
+from ...idle import Idle
+from ...wire import bid_values
+from ..engines import EngineSource
+from ..store import SqlStore, entry_of, in_one_line
+
+
+def _statement(name: str) -> str:
+    return resources.files(__package__).joinpath(f"{name}.sql").read_text("utf-8")
+
+
+_RACE_ONE = _statement("race").replace("    -- BIDS\n", _statement("bids_one"))
+_RACE_MANY = _statement("race").replace("    -- BIDS\n", _statement("bids_many"))
+_RENEW = _statement("renew")
+_RELEASE = _statement("release")
+
+
+class PostgresStore(SqlStore):
+    """The SQL store with the shortcuts PostgreSQL allows."""
+
+    def __init__(self, source: EngineSource, limit: float = IO_LIMIT) -> None:
+        super().__init__(source, limit)
+        self._idle = Idle(self._open, psycopg.Connection.close)
+
+    def race(self, bids: Sequence[Bid]) -> list[Answer]:
+        """Win, or learn why not, in one statement; what is not plain goes the long way."""
+        found = self._race(bids) if len({bid.name for bid in bids}) == len(bids) else {}
+        verdicts = ((i, _verdict(found.get(bid.name), bid)) for i, bid in enumerate(bids))
+        decided = {i: answer for i, answer in verdicts if answer is not None}
+        left = [i for i in range(len(bids)) if i not in decided]
+        others = super().race([bids[i] for i in left]) if left else []
+        decided.update(zip(left, others, strict=True))
+        return [decided[i] for i in range(len(bids))]
+
+    def renew(self, holds: Sequence[Hold]) -> list[Answer]:
+        """Prolong in one statement what is still ours; the rest goes the long way."""
+        wanted = [{"name": hold.name, "token": hold.token, "ttl": hold.ttl} for hold in holds]
+        rows = self._run(_RENEW, {"holds": json.dumps(wanted)}).fetchall()
+        answers = [Answer(True, entry_of(json.loads(entry)), now) for now, entry in rows]
+        renewed = {answer.entry.token: answer for answer in answers}
+        left = [hold for hold in holds if hold.token not in renewed]
+        others = iter(super().renew(left) if left else [])
+        return [renewed.get(hold.token) or next(others) for hold in holds]
+
+    def release(self, name: str, token: str) -> bool:
+        """Let go of a plain lock in one statement; a tick, or a lease that is not ours, goes the long way."""
+        freed = self._run(_RELEASE, {"name": name, "token": token})
+        return freed.rowcount == 1 or super().release(name, token)
+
+    def forget_connections(self) -> None:
+        """Leave the parent's connections to the parent and open new ones."""
+        self._idle.abandon()
+        super().forget_connections()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._idle.close()
+        super().close()
+
+    def _race(self, bids: Sequence[Bid]) -> dict[str, Answer]:
+        self.purge_sometimes()
+        plain = [bid_values(bid) for bid in bids if not bid.tick or bid.tick > bid.known.decided]
+        if len(plain) == 1:
+            return _answers(bids, self._run(_RACE_ONE, plain[0]).fetchall())
+        rows = self._run(_RACE_MANY, {"bids": json.dumps(plain)}).fetchall() if plain else []
+        return _answers(bids, rows)
+
+    def _run(self, statement: str, values: Mapping[str, Any]) -> psycopg.Cursor[Any]:
+        """Run a statement on one of the engine's connections, kept out of its pool."""
+        try:
+            with self._idle.lent() as connection:
+                return connection.execute(statement, values)
+        except (psycopg.Error, sa.exc.SQLAlchemyError) as error:
+            raise StoreUnreachable(f"{self.address} did not answer: {in_one_line(error)}") from error
+
+    def _open(self) -> psycopg.Connection[Any]:
+        self.ensure_schema()
+        pooled = self.engine.raw_connection()
+        connection = cast("psycopg.Connection[Any]", pooled.driver_connection)
+        pooled.detach()
+        return connection
+
+
+def _answers(bids: Sequence[Bid], rows: Sequence[Sequence[Any]]) -> dict[str, Answer]:
+    """What the statement said of each name: of a win only what the bid does not know."""
+    by_name = {bid.name: bid for bid in bids}
+    answers: dict[str, Answer] = {}
+    for lost, now, name, *told in rows:
+        if lost is None:
+            won = won_entry(by_name[name], now, **dict(zip(WON_FIELDS, told, strict=True)))
+            answers[name] = Answer(True, won, now)
+        else:
+            answers[name] = Answer(False, entry_of(json.loads(lost)), now)
+    return answers
+
+
+def _verdict(answer: Answer | None, bid: Bid) -> Answer | None:
+    """A win stands; a loss stands if the rules, too, would leave the row alone. Else the long way decides."""
+    if answer is None or answer.ok:
+        return answer
+    step = rules.race(answer.entry, bid, answer.now)
+    lost = not step.ok and step.entry == answer.entry and not step.runs
+    return replace(answer, why=step.why) if lost else None

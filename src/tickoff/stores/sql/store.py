@@ -1,0 +1,225 @@
+"""The SQL store: entries are rows, a swap is an UPDATE guarded by the row's version."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import sqlalchemy as sa
+
+from ...errors import ConfigError, StoreUnreachable
+from ...model import RUNS_KEPT, Entry, Outcome, Run
+from ..base import IO_LIMIT
+from ..cas import CasStore
+from . import schema
+from .dialects import Dialect, dialect_of
+from .engines import EngineSource
+from .statements import ENTRY_FIELDS, RUN_FIELDS, Statements
+
+_FLAGS = ("open", "paused", "scheduled")
+
+_PRUNE_EVERY = 32
+"""One settle in so many prunes the history of its name."""
+
+_PURGE_EVERY = 3600.0
+"""Seconds between two purges of unused names by one process."""
+
+
+class SqlStore(CasStore):
+    """Leases in two tables of a database; the schema is made on first use."""
+
+    def __init__(self, source: EngineSource, limit: float = IO_LIMIT) -> None:
+        self._source = source
+        self._limit = limit
+        self.engine = source.open(limit)
+        self._dialect = dialect_of(self.engine)
+        self._statements = Statements(self._dialect)
+        self._ready = False
+        self._purged: float | None = None
+
+    @property
+    def address(self) -> str:
+        """Where the database is, without the password."""
+        return self._source.address
+
+    @property
+    def dialect(self) -> Dialect:
+        """What is particular to this database."""
+        return self._dialect
+
+    def load(self, names: Iterable[str]) -> tuple[int, Mapping[str, Entry]]:
+        """The database's time, and the rows there are for these names, in one statement."""
+        with self.connection() as connection:
+            rows = connection.execute(self._statements.load, {"names": list(names)}).all()
+        entries = [
+            entry_of(dict(zip(ENTRY_FIELDS, row[1:], strict=True))) for row in rows if row[1] is not None
+        ]
+        return int(rows[0][0]), {entry.name: entry for entry in entries}
+
+    def swap(self, old: Entry, new: Entry, runs: Sequence[Run]) -> bool:
+        """Write the row if its version is still the old one, and the runs along with it."""
+        with self.connection() as connection:
+            if not runs:
+                swapped = self._write(connection, old, new)
+            else:
+                with self._dialect.writing(connection):
+                    swapped = self._write(connection, old, new)
+                    if swapped:
+                        self._record(connection, runs)
+        self.purge_sometimes()
+        return swapped
+
+    def names(self, prefix: str = "") -> list[str]:
+        """The names that begin with the prefix, sorted."""
+        name = schema.lease.c.name
+        query = sa.select(name).where(name.startswith(prefix, autoescape=True))
+        with self.connection() as connection:
+            found = connection.execute(query).scalars().all()
+        return sorted(n for n in found if n.startswith(prefix))  # LIKE ignores case on SQLite
+
+    def history(self, name: str, limit: int = 100) -> list[Run]:
+        """The latest runs of a name, newest first."""
+        with self.connection() as connection:
+            return [_run_of(row) for row in self._history(connection, name, limit, 0)]
+
+    def now(self) -> int:
+        """The database's clock."""
+        return self.load([])[0]
+
+    def within(self, limit: float) -> SqlStore:
+        """The same database over connections of its own."""
+        return type(self)(self._source, limit)
+
+    def migrate(self) -> str:
+        """Make or upgrade the tables; safe when several servers do it at once."""
+        with self.bare_connection() as connection:
+            current = schema.stored_version(connection)
+            if current < schema.MIGRATIONS[-1].version:
+                with self._dialect.schema_lock(connection):
+                    done = schema.upgrade(connection)
+            else:
+                self._refuse_newer(current)
+                done = []
+        steps = ", ".join(f"version {step.version} ({step.summary})" for step in done)
+        return f"{self.address}: {'made ' + steps if done else f'up to date at version {current}'}"
+
+    def forget_connections(self) -> None:
+        """Leave the parent's connections to the parent and open new ones."""
+        self.engine.dispose(close=False)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def connection(self) -> Iterator[sa.Connection]:
+        """A connection to a database whose schema is known to be right."""
+        self.ensure_schema()
+        with self.bare_connection() as connection:
+            yield connection
+
+    def ensure_schema(self) -> None:
+        """Make the tables on first use; refuse those of another version."""
+        if not self._ready:
+            self._check_schema()
+            self._ready = True
+
+    @contextmanager
+    def bare_connection(self) -> Iterator[sa.Connection]:
+        """A connection, whatever the schema."""
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
+            cause = getattr(error, "orig", None) or error
+            raise StoreUnreachable(f"{self.address} did not answer: {in_one_line(cause)}") from cause
+
+    def _check_schema(self) -> None:
+        with self.bare_connection() as connection:
+            current = schema.stored_version(connection)
+        if current == 0:
+            self.migrate()
+        elif current < schema.MIGRATIONS[-1].version:
+            raise ConfigError(
+                f"{self.address} has version {current} of Tickoff's tables, this Tickoff needs "
+                f"{schema.MIGRATIONS[-1].version}; run: tickoff migrate"
+            )
+        self._refuse_newer(current)
+
+    def _refuse_newer(self, current: int) -> None:
+        if current > schema.MIGRATIONS[-1].version:
+            raise ConfigError(
+                f"{self.address} has version {current} of Tickoff's tables, made by a newer Tickoff; "
+                "upgrade this one"
+            )
+
+    def _write(self, connection: sa.Connection, old: Entry, new: Entry) -> bool:
+        if old.version == 0:
+            changed = connection.execute(self._statements.insert_entry, row_of(new))
+        else:
+            guard = {"name_": old.name, "old_version": old.version}
+            changed = connection.execute(self._statements.update_entry, row_of(new) | guard)
+        return changed.rowcount == 1
+
+    def _record(self, connection: sa.Connection, runs: Sequence[Run]) -> None:
+        """Write history lines once each; only a `crashed`, which was a guess, gives way to the truth."""
+        for run in runs:
+            if run.outcome is Outcome.LOST:
+                key = {"name_": run.name, "tick_": run.tick, "fence_": run.fence}
+                connection.execute(self._statements.delete_guess, key)
+            connection.execute(self._statements.insert_run, asdict(run))
+            if run.fence % _PRUNE_EVERY == 0:
+                self._prune(connection, run.name)
+
+    def _prune(self, connection: sa.Connection, name: str) -> None:
+        oldest_kept = self._history(connection, name, 1, RUNS_KEPT - 1).first()
+        if oldest_kept is not None:
+            key = {"name_": name, "tick_": _run_of(oldest_kept).tick}
+            connection.execute(self._statements.prune_runs, key)
+
+    def _history(self, connection: sa.Connection, name: str, limit: int, offset: int) -> sa.CursorResult[Any]:
+        window = {"name_": name, "limit": limit, "offset": offset}
+        return connection.execute(self._statements.history, window)
+
+    def purge_sometimes(self) -> None:
+        """Once in a while, drop names that have no schedule and were not used for a week."""
+        if self._purged is not None and time.monotonic() - self._purged < _PURGE_EVERY:
+            return
+        self._purged = time.monotonic()
+        with self.connection() as connection:
+            names = connection.execute(self._statements.unused_names).scalars().all()
+            if names:
+                connection.execute(self._statements.delete_unused, {"names": names})
+                connection.execute(self._statements.delete_runs, {"names": names})
+
+
+def entry_of(values: dict[str, Any]) -> Entry:
+    """A row as an entry."""
+    for flag in _FLAGS:
+        values[flag] = bool(values[flag])
+    withdrawn = values["withdrawn"]
+    values["withdrawn"] = tuple((t, until) for t, until in json.loads(withdrawn)) if withdrawn else ()
+    return Entry(**values)
+
+
+def row_of(entry: Entry) -> dict[str, Any]:
+    """An entry as a row."""
+    values: dict[str, Any] = {name: getattr(entry, name) for name in ENTRY_FIELDS}
+    for flag in _FLAGS:
+        values[flag] = int(values[flag])
+    values["withdrawn"] = json.dumps(entry.withdrawn) if entry.withdrawn else ""
+    return values
+
+
+def _run_of(row: sa.Row[Any]) -> Run:
+    values = dict(zip(RUN_FIELDS, row, strict=True))
+    return Run(**{**values, "outcome": Outcome(values["outcome"])})
+
+
+def in_one_line(error: BaseException) -> str:
+    """The driver's own words: SQLAlchemy's would add the statement and its values."""
+    return " ".join(str(error).split()) or type(error).__name__
