@@ -31,6 +31,8 @@ class Proxy:
         self.mode = Mode.PASS
         self.delay = 0.0
         """Seconds by which requests arrive later; they arrive even if their sender hung up meanwhile."""
+        self.drop_after = b""
+        """Replies are dropped from the request on that contains this; empty: never."""
         self._sockets: set[socket.socket] = set()
         self._open = True
         threading.Thread(target=self._accept, daemon=True).start()
@@ -70,6 +72,8 @@ class Proxy:
             if delay:
                 time.sleep(delay)
             self._held()
+            if self.drop_after and self.drop_after in data:
+                self.mode, self.drop_after = Mode.DROP_REPLIES, b""
             with contextlib.suppress(OSError):
                 server.sendall(data)
         if not self.delay:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from . import forks
 from .clocks import elapsed
-from .errors import StoreUnreachable
+from .errors import StoreUnreachable, TickoffError
 from .knowledge import Knowledge
 from .lease import Lease
 from .loops import Loop
@@ -136,6 +136,11 @@ class Keeper:
         due = [lease.renew_at for lease in leases if not lease.over]
         return min([*due, self._withdraw_at], default=None) if due or self._withdrawn else None
 
+    @property
+    def withdrawals(self) -> int:
+        """How many races are still to be withdrawn."""
+        return len(self._withdrawn)
+
     def close(self) -> None:
         """Stop the thread and close its connections."""
         self._loop.stop()
@@ -188,7 +193,7 @@ class Keeper:
         for token, (name, until) in list(self._withdrawn.items()):
             try:
                 store.withdraw(name, token)
-            except StoreUnreachable:
+            except TickoffError:
                 if now < until:
                     continue
                 _log.warning("a race for %s could not be withdrawn; it may hold the name for one TTL", name)

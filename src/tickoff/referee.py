@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from . import forks
 from .aside import Aside
 from .clocks import elapsed
-from .errors import LeaseLost, StoreUnreachable
+from .errors import ConfigError, LeaseLost, StoreUnreachable
 from .keeper import Keeper
 from .knowledge import Knowledge
 from .lease import TELL_AFTER, Lease
@@ -53,6 +53,8 @@ class Referee:
         """The same beside an event loop; cancelled while it waits, it withdraws the bid."""
         try:
             return self.conclude(bid, await self.aside.start(self.send, bid))
+        except ConfigError:
+            raise
         except BaseException:
             self.keeper.withdraw(bid.name, bid.token)
             raise
@@ -65,6 +67,8 @@ class Referee:
                 answer = self.store.race([bid])[0]
             except StoreUnreachable:
                 answer = self.store.race([bid])[0]
+        except ConfigError:  # it never got as far as the store
+            raise
         except BaseException:
             self.keeper.withdraw(bid.name, bid.token)
             raise

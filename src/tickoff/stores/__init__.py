@@ -21,7 +21,7 @@ def open_store(target: Any) -> LeaseStore:
     family = _family(target)
     if family is None:
         raise ConfigError(
-            f"a {type(target).__name__} is no store; pass a URL such as redis://localhost:6379/0, "
+            f"{type(target).__name__} is no store; pass a URL such as redis://localhost:6379/0, "
             "an SQLAlchemy Engine or a redis.Redis client"
         )
     return family(target)

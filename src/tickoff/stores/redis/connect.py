@@ -71,6 +71,14 @@ class UrlSource(_OneServer):
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
+    def check(self) -> None:
+        """Refuse options that a connection would not take; connects to nothing."""
+        pool = self.open(1.0).connection_pool
+        try:
+            pool.connection_class(**pool.connection_kwargs)
+        except TypeError as error:
+            raise ConfigError(f"the URL of {self.address} has an unknown option: {error}") from error
+
     def open(self, limit: float) -> redis.Redis:
         """A client for the URL."""
         try:
@@ -179,7 +187,7 @@ def source_of(target: str | redis.Redis) -> RedisSource:
             return _cluster(target)
         case _:
             source = UrlSource(target)
-            source.open(1.0).close()  # reads the options, connects to nothing
+            source.check()
             return source
 
 

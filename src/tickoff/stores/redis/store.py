@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import redis
 from redis.connection import Connection, ConnectionPool
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from ...errors import StoreUnreachable
 from ...model import (
@@ -190,7 +190,7 @@ class RedisStore:
     def _reaching(self) -> Iterator[None]:
         try:
             yield
-        except (RedisError, OSError) as error:
+        except (RedisError, RedisClusterException, OSError) as error:
             said = " ".join(str(error).split()) or type(error).__name__
             raise StoreUnreachable(f"{self.address} did not answer: {said}") from error
 

@@ -10,10 +10,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ...errors import ConfigError
+from ...errors import ConfigError, StoreUnreachable
 
 _SCHEMA_LOCK = 0x7469636B
 """An arbitrary number ("tick") that all servers agree on while they make the schema."""
+
+_SCHEMA_WAIT = 30
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,13 @@ class Dialect:
                 with self.writing(connection):
                     yield
             case _:  # DDL commits by itself, so the lock is a named one
-                connection.execute(sa.select(sa.func.get_lock("tickoff_schema", 30)))
+                locked = connection.execute(
+                    sa.select(sa.func.get_lock("tickoff_schema", _SCHEMA_WAIT))
+                ).scalar()
+                if locked != 1:
+                    raise StoreUnreachable(
+                        f"another server has been making the tables for {_SCHEMA_WAIT} s; try again"
+                    )
                 try:
                     yield
                 finally:

@@ -49,8 +49,9 @@ class UrlSource:
 
     @property
     def address(self) -> str:
-        """The URL with the password and the options taken out."""
-        return self.url.set(query={}).render_as_string(hide_password=True)
+        """The URL without password, options and driver."""
+        plain = self.url.set(drivername=self.url.get_backend_name(), query={})
+        return plain.render_as_string(hide_password=True)
 
     @property
     def driver(self) -> str:
@@ -78,6 +79,7 @@ class UrlSource:
                 f"run: pip install 'tickoff[{extra}]'"
             ) from error
         if self.driver == "psycopg":
+            _refuse_unknown_options(self.url)
             from .bounded import bind
 
             bind(engine, limit)
@@ -178,6 +180,15 @@ def _connect_args(url: sa.URL, limit: float) -> dict[str, Any]:
             return {"connect_timeout": limit, "read_timeout": limit, "write_timeout": limit}
         case _:
             return {"timeout": limit}
+
+
+def _refuse_unknown_options(url: sa.URL) -> None:
+    import psycopg
+
+    try:
+        psycopg.conninfo.make_conninfo("", **{name: str(value) for name, value in url.query.items()})
+    except psycopg.ProgrammingError as error:
+        raise ConfigError(f"the URL of {UrlSource(url).address} has an unknown option: {error}") from error
 
 
 def _dialect_args(url: sa.URL) -> dict[str, Any]:

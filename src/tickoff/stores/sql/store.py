@@ -25,12 +25,12 @@ _FLAGS = ("open", "paused", "scheduled")
 _PRUNE_EVERY = 32
 """One settle in so many prunes the history of its name."""
 
-_PURGE_EVERY = 3600.0
-"""Seconds between two purges of unused names by one process."""
-
 
 class SqlStore(CasStore):
     """Leases in two tables of a database; the schema is made on first use."""
+
+    purge_every = 3600.0
+    """Seconds between two purges of unused names by one process."""
 
     def __init__(self, source: EngineSource, limit: float = IO_LIMIT) -> None:
         self._source = source
@@ -134,6 +134,10 @@ class SqlStore(CasStore):
         try:
             with self.engine.connect() as connection:
                 yield connection
+        except TypeError as error:
+            raise ConfigError(
+                f"the URL of {self.address} has an option its driver does not know: {error}"
+            ) from error
         except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
             cause = getattr(error, "orig", None) or error
             raise StoreUnreachable(f"{self.address} did not answer: {in_one_line(cause)}") from cause
@@ -187,7 +191,7 @@ class SqlStore(CasStore):
 
     def purge_sometimes(self) -> None:
         """Once in a while, drop names that have no schedule and were not used for a week."""
-        if self._purged is not None and time.monotonic() - self._purged < _PURGE_EVERY:
+        if self._purged is not None and time.monotonic() - self._purged < self.purge_every:
             return
         self._purged = time.monotonic()
         with self.connection() as connection:

@@ -91,6 +91,7 @@ class PostgresStore(SqlStore):
             with self._idle.lent() as connection:
                 return connection.execute(statement, values)
         except (psycopg.Error, sa.exc.SQLAlchemyError) as error:
+            self.engine.dispose()  # what the pool still has was dropped as well
             raise StoreUnreachable(f"{self.address} did not answer: {in_one_line(error)}") from error
 
     def _open(self) -> psycopg.Connection[Any]:

@@ -1,0 +1,63 @@
+# The dev loop. `make` alone lists what there is; nothing but make and Python 3.11 or newer is needed.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+
+# Stamps: which of the two sets is installed for this pyproject.toml.
+RUNTIME := $(VENV)/.runtime
+DEV := $(VENV)/.dev
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format bench clean servers
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUNTIME) ## ten real processes race for one name: needs no server
+	@$(BIN)/tickoff demo
+
+test: check servers ## all checks, then all tests on real servers of their own
+	@echo '== pytest'
+	@$(PY) -m pytest -n 2
+
+check: $(DEV) ## format, lint, types, import contracts
+	@echo '== format'
+	@$(BIN)/ruff format --check .
+	@echo '== lint'
+	@$(BIN)/ruff check .
+	@echo '== types'
+	@$(BIN)/mypy
+	@echo '== import contracts'
+	@$(BIN)/lint-imports
+
+format: $(DEV) ## format the code and repair what lint can repair
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(DEV) servers ## measure locks beside the bare statements
+	@$(PY) bench/locks.py
+
+clean: ## remove the virtual environment, caches and builds
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+servers:
+	@echo '== servers'
+	@dev/install-servers
+
+# Made anew whenever the project's file changes, so that nothing stays that is no longer asked for.
+$(RUNTIME): pyproject.toml
+	@python=$$(dev/find-python) && echo "making $(VENV) with $$($$python --version)" && \
+	rm -rf $(VENV) && $$python -m venv $(VENV)
+	@$(PIP) install --editable .
+	@touch $@
+
+$(DEV): $(RUNTIME)
+	@echo 'installing the development tools'
+	@$(PIP) install --upgrade 'pip>=25.1'  # the first that knows --group
+	@$(PIP) install --editable '.[all]' --group dev
+	@touch $@

@@ -1,0 +1,6 @@
+"""`python -m tickoff` is `tickoff`."""
+
+from .cli import main
+
+if __name__ == "__main__":
+    main()

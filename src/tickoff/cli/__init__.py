@@ -1,0 +1,43 @@
+"""The command line. A command imports what it needs when it runs, so that none pays for the others."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ..errors import TickoffError
+from .demo import demo
+from .exits import INTERRUPTED, report
+from .schema import migrate, schema
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tickoff", message="%(prog)s %(version)s")
+def program() -> None:
+    """Every tick once. Every row once.
+
+    Leases for a fleet, on the Redis or the database it already has.
+    """
+
+
+for _command in (demo, schema, migrate):
+    program.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    sys.exit(_status())
+
+
+def _status() -> int:
+    """What the command returned, or what its error means to a shell; only bugs leave a traceback."""
+    try:
+        return program.main(prog_name="tickoff", standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except (TickoffError, OSError) as error:  # a full disk is no bug of ours either
+        return report(error)
