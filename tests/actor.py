@@ -9,7 +9,10 @@ import time
 from typing import Any
 
 from tickoff import Lease, LeaseLost, Skipped, StoreUnreachable, Tickoff
-from tickoff.model import Ending, Outcome
+from tickoff.model import Bid, Ending, Outcome
+from tickoff.names import new_token
+
+from .planted import apply_from_environment
 
 
 class Acting:
@@ -26,6 +29,12 @@ class Acting:
             return {"won": False, "why": verdict.why, "by": verdict.by}
         self.lease = verdict
         return {"won": True, "fence": verdict.fence, "token": verdict.token, "owner": verdict.owner}
+
+    def race_tick_of_now(self, name: str) -> dict[str, Any]:
+        """Race for the tick that is due by this process's clock."""
+        bid = Bid(name=name, token=new_token(), owner="actor", ttl=60_000, tick=int(time.time() * 1000))
+        answer = self.jobs.store.race([bid])[0]
+        return {"won": answer.ok, "why": answer.why}
 
     def release(self) -> bool:
         """Let go."""
@@ -67,9 +76,18 @@ class Acting:
         return self.lease
 
 
+def skew_clock(seconds: float) -> None:
+    """Make this process's wall clock wrong."""
+    right, right_ns = time.time, time.time_ns
+    time.time = lambda: right() + seconds
+    time.time_ns = lambda: right_ns() + int(seconds * 1e9)
+
+
 def main() -> None:
     """Act until stdin ends."""
     logging.basicConfig(level=logging.ERROR)
+    apply_from_environment()
+    skew_clock(float(sys.argv[2]))
     acting = Acting(sys.argv[1])
     for line in sys.stdin:
         verb, arguments = json.loads(line)

@@ -11,7 +11,10 @@ from uuid import uuid4
 import pytest
 from dev.servers import MissingServer, Server, mariadb_server, postgres_server, redis_server
 
+from tests.planted import apply_from_environment
 from tickoff import Tickoff
+
+apply_from_environment()
 
 STORES = ("memory", "sqlite", "redis", "postgres", "mariadb")
 SHARED_STORES = STORES[1:]

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parent.parent
 class Actor:
     """A server of the fleet in a process of its own: it does what it is told, line by line, and answers."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, skew: float = 0) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.actor", url],
+            [sys.executable, "-m", "tests.actor", url, str(skew)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -71,11 +71,11 @@ class Actor:
 
 
 @contextmanager
-def actors(url: str, count: int) -> Iterator[list[Actor]]:
-    """Some actors on one store."""
+def actors(url: str, count: int, skew: float = 0) -> Iterator[list[Actor]]:
+    """Some actors on one store, whose clocks are wrong by `skew` seconds."""
     cast: list[Actor] = []
     try:
-        cast.extend(Actor(url) for _ in range(count))
+        cast.extend(Actor(url, skew) for _ in range(count))
         yield cast
     finally:
         for actor in cast:

@@ -1,0 +1,175 @@
+"""Bugs to be planted on purpose: each must make a test fail, or the tests prove nothing.
+
+`TICKOFF_PLANT=name pytest …` runs the tests with the bug in place; `test_planted_bugs.py` does so for each.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import sha1
+from typing import Any
+
+from tickoff import rules
+from tickoff.model import Bid, Entry
+from tickoff.referee import Referee, Reply
+from tickoff.stores.redis import store as redis_store
+from tickoff.stores.sql import store as sql_store
+
+
+@dataclass(frozen=True)
+class Plant:
+    """How to plant a bug, and the tests that must notice."""
+
+    apply: Callable[[], None]
+    tests: tuple[str, ...]
+
+
+def apply_from_environment() -> None:
+    """Plant the bug the environment names, if any."""
+    name = os.environ.get("TICKOFF_PLANT")
+    if name:
+        PLANTS[name].apply()
+
+
+def _in_lua(old: str, new: str) -> None:
+    """Change the text of every script that has it."""
+    scripts = [value for value in vars(redis_store).values() if isinstance(value, redis_store.Script)]
+    changed = [script for script in scripts if old in script.text]
+    assert changed, f"no script has {old!r}"
+    for script in changed:
+        script.text = script.text.replace(old, new)
+        script.digest = sha1(script.text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _in_rules(name: str, wrong: Any) -> None:
+    assert hasattr(rules, name)
+    setattr(rules, name, wrong)
+
+
+def blind_delete() -> None:
+    """Release frees the name whoever holds it."""
+    _in_lua("if not ours(e, token) then return false end", "")
+    _in_rules("release", lambda entry, _token, now: rules.Step(rules._let_go(entry, now), ok=True))
+
+
+def no_token_on_renew() -> None:
+    """Renewal prolongs whatever lease there is."""
+    _in_lua(
+        "local ok = ours(e, hold.token)\nif ok then\n    redis.call('PEXPIRE'",
+        "local ok = live\nif ok then\n    redis.call('PEXPIRE'",
+    )
+    _in_rules(
+        "renew",
+        lambda entry, hold, now: rules.Step(replace(entry, until=now + hold.ttl), ok=entry.live(now)),
+    )
+
+
+def client_clock() -> None:
+    """The database's time is ignored for that of the client."""
+    right = sql_store.SqlStore.load
+
+    def wrong(self: sql_store.SqlStore, names: Any) -> Any:
+        return time.time_ns() // 1_000_000, right(self, names)[1]
+
+    sql_store.SqlStore.load = wrong  # type: ignore[method-assign]
+
+
+def no_tombstone() -> None:
+    """A withdrawn race is released and forgotten."""
+    _in_lua("redis.call('SET', TOMB, '', 'PX', ARGV[2])", "")
+    _in_rules("withdraw", rules.release)
+
+
+def no_fence() -> None:
+    """Fences do not grow."""
+    _in_lua(
+        "put(e, 'fence', math.max(e.fence + 1, now))",
+        "put(e, 'fence', 1)",
+    )
+    right = rules._grant
+    _in_rules("_grant", lambda entry, bid, now: replace(right(entry, bid, now), fence=1))
+
+
+def no_watermark() -> None:
+    """A finished tick may be started again."""
+    _in_lua("(bid.tick < e.decided or bid.tick <= e.finished)", "false")
+    right = rules._refusal
+
+    def wrong(entry: Entry, bid: Bid, now: int) -> Any:
+        return right(replace(entry, decided=0, finished=0), bid, now)
+
+    _in_rules("_refusal", wrong)
+
+
+def no_read_back() -> None:
+    """A race whose answer was lost is not raced again with its token."""
+
+    def wrong(self: Referee, bid: Bid) -> Reply:
+        return Reply(self.store.race([bid])[0], 0.0)
+
+    Referee.send = wrong  # type: ignore[method-assign]
+
+
+def no_wait_after_amnesia() -> None:
+    """Who remembers a forgotten holder wins at once."""
+    _in_lua("math.floor(wait * 2 / 5)", "0")
+    right = rules._recall
+    _in_rules("_recall", lambda entry, known, now, wait: replace(right(entry, known, now, wait), barrier=0))
+
+
+def no_assertion() -> None:
+    """A holder does not put back what the store forgot."""
+    _in_lua("if not forgotten or hold.held_until <= now then return end", "do return end")
+    _in_rules("_asserted", lambda entry, _hold, _now: entry)
+
+
+def blind_assertion() -> None:
+    """A holder puts back also what was released on purpose."""
+    _in_lua(
+        "local forgotten = not live and (e.fence < hold.held_fence or waiting)", "local forgotten = not live"
+    )
+
+
+def no_deadline() -> None:
+    """A win counts however late its answer."""
+    right = Referee.conclude
+
+    def wrong(self: Referee, bid: Bid, reply: Reply) -> Any:
+        return right(self, bid, replace(reply, sent=float("inf")))
+
+    Referee.conclude = wrong  # type: ignore[method-assign]
+
+
+def no_skip_mark() -> None:
+    """A tick that fell on a running one is not decided."""
+    _in_lua("or not (overlap or why == 'paused') then return end", "or true then return end")
+    _in_rules("_skip", lambda entry, _bid, _now, why: rules.Step(entry, ok=False, why=why))
+
+
+def repeated_release_refused() -> None:
+    """A release whose answer was lost looks like a lost lease."""
+    _in_lua("if e.let_go == token then return true end", "")
+    _in_rules("_let_go", rules._freed)
+
+
+_CONTRACT = ("tests/stores/test_contract.py", "-k", "Memory or Redis or Sqlite")
+_REDIS = ("tests/stores/test_contract.py", "-k", "Redis")
+
+PLANTS: dict[str, Plant] = {
+    "blind_delete": Plant(blind_delete, _CONTRACT),
+    "no_token_on_renew": Plant(no_token_on_renew, _CONTRACT),
+    "client_clock": Plant(client_clock, ("tests/faults/test_clocks.py", "-k", "mariadb or sqlite")),
+    "no_tombstone": Plant(no_tombstone, _CONTRACT),
+    "no_fence": Plant(no_fence, _CONTRACT),
+    "no_watermark": Plant(no_watermark, _CONTRACT),
+    "no_read_back": Plant(no_read_back, ("tests/faults/test_network.py", "-k", "found_to_be_ours and redis")),
+    "no_wait_after_amnesia": Plant(no_wait_after_amnesia, _CONTRACT),
+    "no_assertion": Plant(no_assertion, ("tests/faults/test_forgetful_store.py",)),
+    "blind_assertion": Plant(blind_assertion, _REDIS),
+    "no_deadline": Plant(no_deadline, ("tests/faults/test_network.py", "-k", "after_its_deadline and redis")),
+    "no_skip_mark": Plant(no_skip_mark, _CONTRACT),
+    "repeated_release_refused": Plant(repeated_release_refused, _CONTRACT),
+}
