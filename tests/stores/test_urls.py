@@ -177,6 +177,23 @@ def test_a_redis_that_evicts_is_warned_about(caplog: pytest.LogCaptureFixture, n
     assert "noeviction" in warnings[0]
 
 
+def test_a_redis_user_without_permission_for_info_is_served(redis: Server, name: str) -> None:
+    """Rights to the keys and to scripts suffice."""
+    admin = redis_py.Redis(port=redis.port)
+    admin.acl_setuser(
+        "app",
+        enabled=True,
+        passwords=["+pw"],
+        keys=["*"],
+        categories=["+@all"],
+        commands=["-info"],
+        reset=True,
+    )
+    assert works(Tickoff(f"redis://app:pw@127.0.0.1:{redis.port}/0"), name)
+    admin.acl_deluser("app")
+    admin.close()
+
+
 def test_without_a_url_a_file_in_the_working_folder_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import redis
 from redis.connection import Connection, ConnectionPool
-from redis.exceptions import NoScriptError, RedisClusterException, RedisError
+from redis.exceptions import NoPermissionError, NoScriptError, RedisClusterException, RedisError
 
 from ...errors import StoreUnreachable
 from ...model import (
@@ -198,8 +198,12 @@ class RedisStore:
         """Once per process: warn of a Redis that would throw locks away when memory runs short."""
         if self.address in _greeted:
             return
-        policy = self._source.eviction(self.client)
         _greeted.add(self.address)
+        try:
+            policy = self._source.eviction(self.client)
+        except NoPermissionError:
+            _log.info("%s does not let us see whether it evicts keys (no permission for INFO)", self.address)
+            return
         if policy is not None:
             _log.warning(
                 "%s evicts keys when its memory is full (maxmemory-policy %s), locks among them; "
