@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import forks
 from .durations import Duration, ttl_ms, wait_seconds
+from .errors import TickoffError
 from .lease import Lease
 from .lock import Lock
 from .model import Ran, Skipped
@@ -39,30 +40,25 @@ class Tickoff:
 
     def __init__(
         self,
-        url: str | sqlalchemy.Engine | redis.Redis | None = None,
+        url: str | sqlalchemy.Engine | redis.Redis | LeaseStore | None = None,
         *,
         namespace: str | None = None,
     ) -> None:
-        self._target = url
-        self._namespace = namespace
-        check_namespace(namespace)
         self._guard = threading.Lock()
-        self._made: tuple[Referee, str] | None = None
-        if url is not None:
-            open_store(url)  # reads the URL and refuses a bad one; connects to nothing
+        self._store = None if url is None else open_store(url)
+        self._namespace = None if namespace is None else check_namespace(namespace)
+        self._referee: Referee | None = None
         forks.tell(self)
 
     def race(self, name: str, *, ttl: Duration = "60s") -> Lease | Skipped:
         """Try once to win a name: a `Lease`, or a falsy `Skipped` that says why not."""
-        length = ttl_ms(ttl)
-        referee, full = self._named(name)
+        full, length = self._full(name), ttl_ms(ttl)
+        referee = self._ready()
         return referee.race(referee.bid(full, length))
 
     def lock(self, name: str, *, ttl: Duration = "60s", wait: Duration | None = None) -> Lock:
         """A lock for `with` and `async with`; raises `LockHeld` when it is not won within `wait`."""
-        length, patience = ttl_ms(ttl), wait_seconds(wait)
-        full = full_name(check_namespace(self._namespace_now()), name)
-        return Lock(lambda: self._ready()[0], full, length, patience)
+        return Lock(self._ready, self._full(name), ttl_ms(ttl), wait_seconds(wait))
 
     @overload
     def run_with_lock(  # type: ignore[overload-overlap] # an async function is a function, too
@@ -87,43 +83,43 @@ class Tickoff:
         A parameter named `lease` is filled in with the lease.
         """
         lock = self.lock(name, ttl=ttl, wait=wait)
-        return _run_async(lock, job) if inspect.iscoroutinefunction(job) else _run(lock, job)
+        return _run_async(lock, job) if _is_async(job) else _run(lock, job)
 
     @property
     def store(self) -> LeaseStore:
         """The store that referees, for those who look deeper."""
-        return self._ready()[0].store
+        return self._ready().store
 
     def close(self) -> None:
         """Stop the threads and close the connections; leases still held end by their TTL."""
         with self._guard:
-            made, self._made = self._made, None
-        if made is not None:
-            made[0].close()
+            referee, self._referee = self._referee, None
+        if referee is not None:
+            referee.close()
 
     def after_fork(self) -> None:
         """Start anew in a child: the lock may be held by a thread that is gone."""
         self._guard = threading.Lock()
 
     def __repr__(self) -> str:
-        where = open_store(self._target).address if self._target is not None else "TICKOFF_URL"
+        where = "TICKOFF_URL" if self._store is None else self._store.address
         named = f", namespace={self._namespace!r}" if self._namespace else ""
         return f"Tickoff({where!r}{named})"
 
-    def _named(self, name: str) -> tuple[Referee, str]:
-        referee, namespace = self._ready()
-        return referee, full_name(namespace, name)
+    def _full(self, name: str) -> str:
+        if self._namespace is None:
+            self._namespace = check_namespace(os.environ.get("TICKOFF_NAMESPACE"))
+        return full_name(self._namespace, name)
 
-    def _ready(self) -> tuple[Referee, str]:
+    def _ready(self) -> Referee:
+        if self._referee is not None:
+            return self._referee
         with self._guard:
-            if self._made is None:
-                namespace = check_namespace(self._namespace_now())
-                target = self._target if self._target is not None else url_from_environment()
-                self._made = (Referee(open_store(target)), namespace)
-            return self._made
-
-    def _namespace_now(self) -> str | None:
-        return self._namespace if self._namespace is not None else os.environ.get("TICKOFF_NAMESPACE")
+            if self._store is None:
+                self._store = open_store(url_from_environment())
+            if self._referee is None:
+                self._referee = Referee(self._store)
+            return self._referee
 
 
 def url_from_environment() -> str:
@@ -137,20 +133,40 @@ def url_from_environment() -> str:
 
 
 def _run(lock: Lock, job: Callable[..., T]) -> Ran[T] | Skipped:
+    takes_lease = _takes_lease(job)
     verdict = lock.acquire()
     if isinstance(verdict, Skipped):
         return verdict
-    with verdict:
-        return Ran(job(**_arguments(job, verdict)))
+    with verdict as lease:
+        value = job(lease=lease) if takes_lease else job()
+        _refuse_awaitable(value)
+        return Ran(value)
 
 
 async def _run_async(lock: Lock, job: Callable[..., Coroutine[Any, Any, T]]) -> Ran[T] | Skipped:
+    takes_lease = _takes_lease(job)
     verdict = await lock.acquire_aside()
     if isinstance(verdict, Skipped):
         return verdict
-    async with verdict:
-        return Ran(await job(**_arguments(job, verdict)))
+    async with verdict as lease:
+        return Ran(await (job(lease=lease) if takes_lease else job()))
 
 
-def _arguments(job: Callable[..., Any], lease: Lease) -> dict[str, Lease]:
-    return {"lease": lease} if "lease" in inspect.signature(job).parameters else {}
+def _is_async(job: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine, as far as can be told before: also for callable objects."""
+    return inspect.iscoroutinefunction(job) or inspect.iscoroutinefunction(getattr(job, "__call__", None))  # noqa: B004
+
+
+def _takes_lease(job: Callable[..., Any]) -> bool:
+    try:
+        return "lease" in inspect.signature(job).parameters
+    except (TypeError, ValueError):  # a builtin without a signature
+        return False
+
+
+def _refuse_awaitable(value: object) -> None:
+    """A coroutine would run after the lock is gone: the body never runs without the lease."""
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise TickoffError("the job returned a coroutine instead of running; pass the async function itself")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import timedelta
+from functools import lru_cache
 
 from .errors import ConfigError
 
@@ -23,10 +24,8 @@ def seconds(value: Duration, field: str) -> float:
     """Read a duration; `field` is how the error calls it."""
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ConfigError(
-            f'{field}={value!r} is not a duration; write "90s", "5m", a number of seconds or a timedelta'
-        )
+    if isinstance(value, bool):
+        raise ConfigError(f"{field}={value!r} is not a duration; give a number of seconds")
     if isinstance(value, str):
         return _parse(value.strip(), field)
     if not math.isfinite(value):
@@ -36,6 +35,24 @@ def seconds(value: Duration, field: str) -> float:
 
 def ttl_ms(value: Duration, field: str = "ttl") -> int:
     """Read the TTL of a lease, in milliseconds; one too short to be renewed in time is refused."""
+    return _ttl_ms(_hashable(value, field), field)
+
+
+def wait_seconds(value: Duration | None, field: str = "wait") -> float:
+    """Read how long to queue for a lock; None means not at all."""
+    return 0.0 if value is None else _wait_seconds(_hashable(value, field), field)
+
+
+def _hashable(value: Duration, field: str) -> Duration:
+    if isinstance(value, str | int | float | timedelta):
+        return value
+    raise ConfigError(
+        f'{field}={value!r} is not a duration; write "90s", "5m", a number of seconds or a timedelta'
+    )
+
+
+@lru_cache(maxsize=256, typed=True)  # locks in a loop read the same text again and again
+def _ttl_ms(value: Duration, field: str) -> int:
     length = seconds(value, field)
     if length <= 0:
         raise ConfigError(f'{field}={value!r} is not above zero; a lease needs a time to live such as "60s"')
@@ -48,9 +65,9 @@ def ttl_ms(value: Duration, field: str = "ttl") -> int:
     return round(length * 1000)
 
 
-def wait_seconds(value: Duration | None, field: str = "wait") -> float:
-    """Read how long to queue for a lock; None means not at all."""
-    length = 0.0 if value is None else seconds(value, field)
+@lru_cache(maxsize=256, typed=True)
+def _wait_seconds(value: Duration, field: str) -> float:
+    length = seconds(value, field)
     if length < 0:
         raise ConfigError(f'{field}={value!r} is below zero; use "10s", or leave it out to give up at once')
     return length

@@ -53,11 +53,22 @@ class Watched:
         self._leases = {}
 
     def current(self) -> list[Lease]:
-        """Those that are neither over nor dropped; the others are forgotten."""
+        """Those that are neither over nor dropped."""
+        return [lease for lease in self._alive() if not lease.over]
+
+    def pop_lost(self) -> list[Lease]:
+        """Those that were lost since the last time."""
+        lost = [lease for lease in self._alive() if lease.why_lost]
+        for lease in lost:
+            self.discard(lease)
+        return lost
+
+    def _alive(self) -> list[Lease]:
+        """Those that somebody still refers to; the others are forgotten."""
         leases: list[Lease] = []
         for token, reference in list(self._leases.items()):
             lease = reference()
-            if lease is None or lease.over:
+            if lease is None:
                 self._leases.pop(token, None)
             else:
                 leases.append(lease)
@@ -128,11 +139,13 @@ class Keeper:
 
     def step(self, now: float) -> float | None:
         """Renew what is due and withdraw what is pending; when to come back."""
+        self._report_losses()
         leases = self._watched.current()
         if any(lease.renew_at <= now for lease in leases):
             self._renew([lease for lease in leases if lease.renew_at <= now + lease.ttl * _TOGETHER], now)
         if self._withdraw_at <= now:
             self._withdraw_all(now)
+        self._report_losses()
         due = [lease.renew_at for lease in leases if not lease.over]
         return min([*due, self._withdraw_at], default=None) if due or self._withdrawn else None
 
@@ -173,10 +186,9 @@ class Keeper:
                 lease.renewed(answer, now)
                 self._judge.watch(lease)
             elif not lease.over:
-                lease.lose(
-                    f"the store gave it to {answer.entry.owner}" if answer.entry.token else "it was released"
-                )
-                _log.error("the lease on %s is lost: it was not renewed in time or taken away", lease.name)
+                taker = answer.entry.owner or "another program"
+                taken = answer.entry.live(answer.now)
+                lease.lose(f"the store gave it to {taker}" if taken else "the store no longer had it")
 
     def _bounded(self, leases: Iterable[Lease]) -> LeaseStore:
         """The store over connections of the keeper's own, with a limit the shortest TTL allows."""
@@ -191,14 +203,25 @@ class Keeper:
     def _withdraw_all(self, now: float) -> None:
         store = self._lane[1] if self._lane else self._bounded(())
         for token, (name, until) in list(self._withdrawn.items()):
-            try:
-                store.withdraw(name, token)
-            except TickoffError:
-                if now < until:
-                    continue
+            if now >= until:
                 _log.warning("a race for %s could not be withdrawn; it may hold the name for one TTL", name)
+            elif not self._withdraw_one(store, name, token):
+                continue
             self._withdrawn.pop(token, None)
         self._withdraw_at = now + _WITHDRAW_RETRY if self._withdrawn else math.inf
+
+    def _withdraw_one(self, store: LeaseStore, name: str, token: str) -> bool:
+        try:
+            store.withdraw(name, token)
+        except TickoffError:
+            return False
+        return True
+
+    def _report_losses(self) -> None:
+        """One line for each lease lost: the judge, who does no I/O, leaves that to us."""
+        for lease in self._watched.pop_lost():
+            about = {"job": lease.name, "fence": lease.fence, "tick": lease.tick}
+            _log.error("the lease on %s is lost: %s", lease.name, lease.why_lost, extra=about)
 
     def _report_outage(self, leases: list[Lease], error: StoreUnreachable) -> None:
         if not self._unreachable:

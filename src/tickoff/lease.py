@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from .clocks import elapsed
 from .durations import Duration, ttl_ms
@@ -150,6 +150,14 @@ class Lease:
         if not self._lost and not self._released and elapsed() >= self.tell_at:
             self.lose("it could not be renewed in time")
         return self._lost
+
+    @property
+    def why_lost(self) -> str:
+        """Why it was lost, empty as long as nobody found out."""
+        return self._lost
+
+    def __bool__(self) -> Literal[True]:
+        return True
 
     def __repr__(self) -> str:
         state = "released" if self._released else (f"lost: {self._lost}" if self._lost else "held")

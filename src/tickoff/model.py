@@ -281,7 +281,7 @@ def _reason(skip: Skipped) -> str:
     if skip.tick:
         parts.append(f"for the tick of {skip.tick:%Y-%m-%d %H:%M:%S} UTC")
     if skip.until:
-        parts.append(f"until {skip.until:%H:%M:%S} UTC")
+        parts.append(f"until {skip.until:%Y-%m-%d %H:%M:%S} UTC")
     if skip.at:
         parts.append(f"at {skip.at:%Y-%m-%d %H:%M:%S} UTC")
     if skip.outcome:

@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 import unicodedata
+from functools import lru_cache
 
 from .errors import ConfigError
 
@@ -14,6 +15,13 @@ LONGEST_NAME = 200
 
 def full_name(namespace: str, name: str) -> str:
     """The name as the store keeps it: `namespace:name`, or just the name."""
+    if not isinstance(name, str):
+        raise ConfigError(f"name={name!r} is not a text; names are short texts such as 'import-products'")
+    return _full_name(namespace, name)
+
+
+@lru_cache(maxsize=4096)  # locks in a loop check the same name again and again
+def _full_name(namespace: str, name: str) -> str:
     check_name(name)
     full = f"{namespace}:{name}" if namespace else name
     if len(full) > LONGEST_NAME:
@@ -23,8 +31,6 @@ def full_name(namespace: str, name: str) -> str:
 
 def check_name(name: str, field: str = "name") -> None:
     """Refuse names that two stores would not tell apart or that break the key layout."""
-    if not isinstance(name, str):
-        raise ConfigError(f"{field}={name!r} is not a text; names are short texts such as 'import-products'")
     if not name or name != name.strip():
         raise ConfigError(f"{field}={name!r} is empty or begins or ends with a space; take the spaces away")
     if "{" in name or "}" in name:

@@ -111,6 +111,9 @@ class Referee:
 
     def leave(self, lease: Lease) -> None:
         """Let go at the end of the work; the work is done, so an outage only delays it."""
+        if lease.lost:  # nothing to be learnt from the store, and nothing worth waiting for
+            self.keeper.withdraw(lease.name, lease.token)
+            return
         try:
             lease.release()
         except StoreUnreachable as error:

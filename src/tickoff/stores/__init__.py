@@ -2,7 +2,7 @@
 
 A URL's scheme picks the store, and only that store is imported: `redis://`, `rediss://`,
 `redis+sentinel://`, `redis+cluster://`, `postgresql://`, `mysql://`, `mariadb://`, `sqlite:///`,
-`memory://`. A new store is a module that passes `tickoff.testing.contract`, and a line in `_OPENERS`.
+`memory://`. A store of one's own is an object that passes `tickoff.testing.contract`: `Tickoff(MyStore())`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from .base import LeaseStore
 
 
 def open_store(target: Any) -> LeaseStore:
-    """The store for an URL, an SQLAlchemy Engine or a redis.Redis client; it connects at first use."""
+    """The store for an URL, an Engine, a redis.Redis client, or a store itself; it connects at first use."""
     if isinstance(target, str):
         return _opener(target)(target)
+    if isinstance(target, LeaseStore):
+        return target
     family = _family(target)
     if family is None:
         raise ConfigError(
             f"{type(target).__name__} is no store; pass a URL such as redis://localhost:6379/0, "
-            "an SQLAlchemy Engine or a redis.Redis client"
+            "an SQLAlchemy Engine, a redis.Redis client or an object with the methods of LeaseStore"
         )
     return family(target)
 

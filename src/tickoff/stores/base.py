@@ -7,7 +7,7 @@ another server; each answers or raises `StoreUnreachable` within the store's I/O
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..model import Answer, Bid, Ending, Hold, Run
 
@@ -15,6 +15,7 @@ IO_LIMIT = 5.0
 """Seconds a caller waits for a store before it counts as unreachable."""
 
 
+@runtime_checkable
 class LeaseStore(Protocol):
     """A place that referees races. `testing.contract` holds every store to the same behaviour."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 C = TypeVar("C")
+T = TypeVar("T")
 
 _KEPT = 16
 
@@ -23,12 +23,11 @@ class Idle(Generic[C]):
         self._close = closer
         self._idle: deque[C] = deque()
 
-    @contextmanager
-    def lent(self) -> Iterator[C]:
-        """A connection for one exchange."""
+    def exchange(self, talk: Callable[[C], T]) -> T:
+        """Talk on one of them, and keep it for the next."""
         connection = self._take()
         try:
-            yield connection
+            answer = talk(connection)
         except BaseException:  # also an interrupt: the answer may still be on its way
             self._close(connection)
             self.close()
@@ -37,6 +36,7 @@ class Idle(Generic[C]):
             self._idle.append(connection)
         else:
             self._close(connection)
+        return answer
 
     def close(self) -> None:
         """Close what is idle: where a server dropped one connection, it has dropped them all."""

@@ -12,11 +12,12 @@ Needs pytest and hypothesis: `pip install 'tickoff[testing]'`.
 
 from .contract import LeaseStoreContract
 from .machine import compare_with_memory
-from .subjects import Subject, memory_subject, redis_subject, sql_subject
+from .subjects import Subject, aged, memory_subject, redis_subject, sql_subject
 
 __all__ = [
     "LeaseStoreContract",
     "Subject",
+    "aged",
     "compare_with_memory",
     "memory_subject",
     "redis_subject",

@@ -21,7 +21,11 @@ _AGEING = ("taken", "until", "barrier", "used", "outcome_at")
 
 @dataclass(frozen=True)
 class Subject:
-    """The store, `age(name, ms)`: as if time had passed, and `forget(name)`: as if its data were lost."""
+    """A store, and two ways to lay hands on what it keeps of a name.
+
+    `age(name, ms)` rewrites the entry as if that time had passed (see `aged`; moving a clock would age the
+    marks along with it), `forget(name)` drops it as a store does that lost its data.
+    """
 
     store: LeaseStore
     age: Callable[[str, int], None]
@@ -33,7 +37,7 @@ def memory_subject() -> Subject:
     store = MemoryStore()
 
     def age(name: str, ms: int) -> None:
-        store.rewrite(name, lambda entry: _aged(entry, ms))
+        store.rewrite(name, lambda entry: aged(entry, ms))
 
     return Subject(store, age, store.lose)
 
@@ -50,9 +54,9 @@ def sql_subject(store: SqlStore) -> Subject:
         older = {field: sa.case((row[field] > ms, row[field] - ms), else_=0) for field in _AGEING}
         with store.connection() as connection:
             tombs = connection.execute(sa.select(row.withdrawn).where(row.name == name)).scalar() or "[]"
-            aged = [(token, until - ms) for token, until in json.loads(tombs)]
+            later = [(token, until - ms) for token, until in json.loads(tombs)]
             change = sa.update(schema.lease).where(row.name == name)
-            connection.execute(change.values(**older, withdrawn=json.dumps(aged) if aged else ""))
+            connection.execute(change.values(**older, withdrawn=json.dumps(later) if later else ""))
 
     def forget(name: str) -> None:
         with store.connection() as connection:
@@ -71,9 +75,9 @@ def redis_subject(store: RedisStore) -> Subject:
         stored = client.get(meta)
         if stored is not None:
             values = json.loads(stored)
-            aged = values | {field: max(0, values[field] - ms) for field in _AGEING if field in values}
+            older = values | {field: max(0, values[field] - ms) for field in _AGEING if field in values}
             left = client.pttl(meta)
-            client.set(meta, json.dumps({field: value for field, value in aged.items() if value}))
+            client.set(meta, json.dumps({field: value for field, value in older.items() if value}))
             _expire(client, meta, left, ms)
         for key in [f"lock:{name}", *client.keys(f"{meta}:withdrawn:*")]:
             _expire(client, key, client.pttl(key), ms)
@@ -87,7 +91,8 @@ def redis_subject(store: RedisStore) -> Subject:
     return Subject(store, age, forget)
 
 
-def _aged(entry: Entry, ms: int) -> Entry:
+def aged(entry: Entry, ms: int) -> Entry:
+    """The entry as if `ms` had passed since: for the `age` of stores that keep entries whole."""
     older: dict[str, Any] = {field: max(0, getattr(entry, field) - ms) for field in _AGEING}
     tombs = tuple((token, until - ms) for token, until in entry.withdrawn)
     return replace(entry, withdrawn=tombs, **older)
@@ -101,8 +106,12 @@ def _expire(client: Any, key: Any, left: int, ms: int) -> None:
 
 
 def comparable(entry: Entry, now: int) -> dict[str, Any]:
-    """What two stores must agree on: everything but fences, versions and absolute times."""
-    plain = replace(entry, version=0, fence=0, taken=0, used=0, outcome_at=0, steered=0, withdrawn=())
+    """What two stores must agree on: not fences, versions, absolute times or memories of tokens."""
+    plain = replace(
+        entry, version=0, fence=0, taken=0, used=0, outcome_at=0, steered=0, withdrawn=(), let_go=""
+    )
+    if not entry.live(now) and not entry.tick:  # what is left of a plain lock that is over means nothing
+        plain = replace(plain, token="", owner="")
     fields = {name: getattr(plain, name) for name in Entry.__slots__}
     live = entry.live(now)
     fields["until"] = round((entry.until - now) / 5000) if live else 0

@@ -1,17 +1,18 @@
 -- What all scripts share. They say in Lua what tickoff/rules.py says in Python: keep the two alike.
--- KEYS: the lock itself, our data of the name, its history, the tombstone of the caller's token (if any).
-local LOCK, META, RUNS, TOMB = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local UNSCHEDULED_LIFE, RUNS_KEPT = 604800000, 1000
+-- KEYS: the lock itself, our data of the name, its history, the token let go last, the tombstone of the
+-- caller's token (if the script wants it).
+local LOCK, META, RUNS, LET_GO, TOMB = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local UNSCHEDULED_LIFE, LET_GO_LIFE, RUNS_KEPT = 604800000, 3600000, 1000
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- What is not there is nothing: entries are stored, and requests are sent, without their zeros.
 local NOTHING = { __index = {
-    token = '', owner = '', tick = 0, taken = 0, ['until'] = 0, ttl = 0, fence = 0, attempt = 0, let_go = '',
+    token = '', owner = '', tick = 0, taken = 0, ['until'] = 0, ttl = 0, fence = 0, attempt = 0,
     decided = 0, finished = 0, since = 0, open = 0, outcome = '', outcome_by = '', outcome_at = 0,
-    steered = 0, paused = 0, paused_by = '', paused_why = '', barrier = 0, scheduled = 0, used = 0,
-    attempts = 0, takeover = 0, known_ttl = 0, held_fence = 0, held_until = 0, error = '',
+    steered = 0, paused = 0, paused_by = '', paused_why = '', barrier = 0, scheduled = 0,
+    attempts = 1, takeover = 0, known_ttl = 0, held_fence = 0, held_until = 0, error = '',
 } }
 
 local function decode(text)
@@ -34,7 +35,6 @@ end
 -- Write what changed, and let a name without a schedule live for a while longer.
 local function commit(e)
     if not changed then return end
-    e.used = now
     if e.scheduled == 1 or e.paused == 1 then
         redis.call('SET', META, cjson.encode(e))
         redis.call('PERSIST', RUNS)
@@ -157,14 +157,17 @@ local function free(e)
 end
 
 local function let_go(e)
-    put(e, 'let_go', e.token)
+    redis.call('SET', LET_GO, e.token, 'PX', LET_GO_LIFE)
     free(e)
+end
+
+local function was_let_go(token)
+    return redis.call('GET', LET_GO) == token
 end
 
 -- Let go of a lease that is still this token's; a tick given back unstarted may be started by anybody.
 local function release(e, token)
-    if e.let_go == token then return true end
-    if not ours(e, token) then return false end
+    if not ours(e, token) then return was_let_go(token) end
     if e.tick ~= 0 and e.tick == e.decided and e.finished < e.tick then
         put(e, 'open', 1)
         put(e, 'attempt', e.attempt - 1)

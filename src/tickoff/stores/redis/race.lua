@@ -1,5 +1,5 @@
--- Grant the name to the bid, or say why not: {'', now, taken, scheduled, fence, attempt, decided, finished, since, steered}
--- or {why, now, entry}.
+-- Grant the name to the bid: 'now taken scheduled fence attempt decided finished since steered', one string
+-- since it is quicker to read; or say why not: {why, now, entry}.
 local function again(e, bid)
     return (e.open == 1 or bid.takeover == 1) and e.attempt < bid.attempts
 end
@@ -76,4 +76,6 @@ if why then
 end
 if not live then grant(e, bid) end
 commit(e)
-return { '', now, e.taken, e.scheduled, e.fence, e.attempt, e.decided, e.finished, e.since, e.steered }
+return table.concat(
+    { now, e.taken, e.scheduled, e.fence, e.attempt, e.decided, e.finished, e.since, e.steered }, ' '
+)

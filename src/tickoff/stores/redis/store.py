@@ -38,6 +38,8 @@ from .connect import RedisSource
 _log = logging.getLogger("tickoff")
 
 _FLAGS = ("open", "paused", "scheduled")
+_OUTAGES = (RedisError, RedisClusterException, OSError)
+
 _META, _META_END = "tickoff:{lock:", "}"
 
 
@@ -56,6 +58,7 @@ class RedisStore:
     def __init__(self, source: RedisSource, limit: float = IO_LIMIT) -> None:
         self._source = source
         self._limit = limit
+        self._greeted = False
         self._idle = Idle(self._open, self._shut)
 
     @property
@@ -151,13 +154,15 @@ class RedisStore:
 
         Sending all of them once more is safe: every script knows its own token again.
         """
-        with self._reaching():
+        try:
             self._greet()
             try:
                 return self._send(script, requests)
             except NoScriptError:
                 self._source.teach(self.client, script.text)
                 return self._send(script, requests)
+        except _OUTAGES as error:
+            raise self._unreachable(error) from error
 
     def _send(self, script: Script, requests: Sequence[tuple[Any, ...]]) -> list[Any]:
         if len(requests) == 1:
@@ -171,9 +176,12 @@ class RedisStore:
     def _send_one(self, script: Script, request: tuple[Any, ...]) -> Any:
         if isinstance(self.client, redis.RedisCluster):
             return self.client.execute_command("EVALSHA", script.digest, *request)
-        with self._idle.lent() as connection:
-            connection.send_command("EVALSHA", script.digest, *request)
+
+        def talk(connection: Connection) -> Any:
+            connection.send_command("EVALSHA", script.digest, *request, check_health=False)
             return connection.read_response()
+
+        return self._idle.exchange(talk)
 
     def _open(self) -> Connection:
         return self._pool.get_connection()
@@ -190,14 +198,18 @@ class RedisStore:
     def _reaching(self) -> Iterator[None]:
         try:
             yield
-        except (RedisError, RedisClusterException, OSError) as error:
-            said = " ".join(str(error).split()) or type(error).__name__
-            raise StoreUnreachable(f"{self.address} did not answer: {said}") from error
+        except _OUTAGES as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: BaseException) -> StoreUnreachable:
+        said = " ".join(str(error).split()) or type(error).__name__
+        return StoreUnreachable(f"{self.address} did not answer: {said}")
 
     def _greet(self) -> None:
         """Once per process: warn of a Redis that would throw locks away when memory runs short."""
-        if self.address in _greeted:
+        if self._greeted or self.address in _greeted:
             return
+        self._greeted = True
         _greeted.add(self.address)
         try:
             policy = self._source.eviction(self.client)
@@ -216,7 +228,7 @@ class RedisStore:
 def _keys(name: str, token: str = "") -> tuple[str, ...]:
     meta = f"{_META}{name}{_META_END}"
     tombstone = (f"{meta}:withdrawn:{token}",) if token else ()
-    return (f"lock:{name}", meta, f"{meta}:runs", *tombstone)
+    return (f"lock:{name}", meta, f"{meta}:runs", f"{meta}:let-go", *tombstone)
 
 
 def _request(name: str, *values: str | int, token: str = "") -> tuple[Any, ...]:
@@ -226,14 +238,14 @@ def _request(name: str, *values: str | int, token: str = "") -> tuple[Any, ...]:
 
 
 def _sent(values: dict[str, Any]) -> str:
-    """A request for a script: what is nothing is left out."""
-    return json.dumps({field: value for field, value in values.items() if value})
+    """A request for a script: what is nothing is left out, and the name, which the keys tell."""
+    return json.dumps({field: value for field, value in values.items() if value and field not in _UNSENT})
 
 
-def _race_answer(bid: Bid, reply: list[Any]) -> Answer:
-    if reply[0]:
+def _race_answer(bid: Bid, reply: bytes | list[Any]) -> Answer:
+    if isinstance(reply, list):
         return replace(_answer(bid.name, [0, *reply[1:]]), why=Why(reply[0].decode()))
-    _, now, taken, *told = reply
+    now, taken, *told = map(int, reply.split())
     return Answer(True, won_entry(bid, taken, **dict(zip(WON_FIELDS, told, strict=True))), now)
 
 
@@ -263,5 +275,7 @@ _WITHDRAW = Script("withdraw")
 _EVICT = Script("evict")
 _STEER = Script("steer")
 _READ = Script("read")
+
+_UNSENT = {"name", "blank"}
 
 _greeted: set[str] = set()

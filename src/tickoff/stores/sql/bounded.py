@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 from psycopg import errors
 from psycopg.abc import RV, PQGen
+
+_log = logging.getLogger("tickoff")
 
 _POLL = 0.1
 
@@ -28,11 +31,33 @@ class BoundedConnection(psycopg.Connection[Any]):
             raise psycopg.OperationalError(f"no answer within {self.limit:g} s") from error
 
 
-def bind(engine: sa.Engine, limit: float) -> None:
+_pooled: set[str] = set()
+"""Databases that turned out to be behind a pooler which hands one session to many clients."""
+
+
+def notice_pooler(address: str, error: BaseException) -> None:
+    """Prepare no more statements on a database whose pooler (PgBouncer, say) mixes them up."""
+    mixed_up = (errors.DuplicatePreparedStatement, errors.InvalidSqlStatementName)
+    if isinstance(error, mixed_up) and address not in _pooled:
+        _pooled.add(address)
+        _log.warning(
+            "%s is behind a pooler that shares sessions between clients: prepared statements are off for it",
+            address,
+        )
+
+
+def suit_pooler(address: str, connection: psycopg.Connection[Any]) -> None:
+    """Set a new connection up for what is known of its database."""
+    if address in _pooled:
+        connection.prepare_threshold = None
+
+
+def bind(engine: sa.Engine, limit: float, address: str) -> None:
     """Make every connection of the engine a bounded one."""
 
     @sa.event.listens_for(engine, "do_connect")
     def connect(_dialect: Any, _record: Any, args: Any, kwargs: Any) -> BoundedConnection:
         connection = BoundedConnection.connect(*args, **kwargs)
         connection.limit = limit
+        suit_pooler(address, connection)
         return connection

@@ -17,6 +17,11 @@ _SCHEMA_LOCK = 0x7469636B
 
 _SCHEMA_WAIT = 30
 
+_READ_COMMITTED = """
+    SELECT set_config('default_transaction_isolation', 'read committed', false)
+    WHERE current_setting('default_transaction_isolation') <> 'read committed'
+"""
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -81,8 +86,8 @@ class Dialect:
 
     def _session(self, limit: float) -> list[str]:
         match self.name:
-            case "postgresql":
-                return []
+            case "postgresql":  # asked before it is set, so that nothing is left behind in a pooler's session
+                return [_READ_COMMITTED]
             case "sqlite":
                 return [f"PRAGMA busy_timeout = {int(limit * 1000)}", "PRAGMA journal_mode = WAL"]
             case _:

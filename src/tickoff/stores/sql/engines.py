@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -82,7 +83,7 @@ class UrlSource:
             _refuse_unknown_options(self.url)
             from .bounded import bind
 
-            bind(engine, limit)
+            bind(engine, limit, self.address)
         return _prepared(engine, limit)
 
 
@@ -143,6 +144,8 @@ def _parsed(text: str) -> sa.URL:
 def _normal(url: sa.URL) -> sa.URL:
     backend = url.get_backend_name()
     backend = "postgresql" if backend == "postgres" else backend
+    if backend in {"mysql", "mariadb"} and not url.database:
+        raise ConfigError(f"the URL names no database; write {backend}://user:password@host:port/database")
     driver, _ = _DRIVERS[backend]
     return url.set(drivername=driver)
 
@@ -151,7 +154,7 @@ def _beside(url: sa.URL) -> sa.URL:
     """For SQLite, a file of our own beside the user's: a long transaction of theirs must not block leases.
 
     The rule depends on nothing but the name, so that all processes agree: `shop.db` keeps its leases in
-    `shop.db-tickoff`, and only a file called `tickoff.db` is taken as it is.
+    `shop.db-tickoff`, and only a file called `tickoff.db`, or so already, is taken as it is.
     """
     if url.get_backend_name() != "sqlite":
         return url
@@ -163,7 +166,7 @@ def _beside(url: sa.URL) -> sa.URL:
         )
     if path.startswith("file:"):
         raise ConfigError("SQLite 'file:' URIs are not supported; write sqlite:///path/to/file.db")
-    if path.endswith((_OWN_FILE, _SIDECAR)):
+    if Path(path).name == _OWN_FILE or path.endswith(_SIDECAR):
         return url
     return url.set(database=path + _SIDECAR)
 

@@ -140,7 +140,11 @@ class SqlStore(CasStore):
             ) from error
         except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
             cause = getattr(error, "orig", None) or error
+            self.saw(cause)
             raise StoreUnreachable(f"{self.address} did not answer: {in_one_line(cause)}") from cause
+
+    def saw(self, error: BaseException) -> None:
+        """Take note of what the driver complained about; for dialects that can do something about it."""
 
     def _check_schema(self) -> None:
         with self.bare_connection() as connection:

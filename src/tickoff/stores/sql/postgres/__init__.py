@@ -21,6 +21,7 @@ from ....model import WON_FIELDS, Answer, Bid, Hold, won_entry
 from ...base import IO_LIMIT
 from ...idle import Idle
 from ...wire import bid_values
+from ..bounded import notice_pooler, suit_pooler
 from ..engines import EngineSource
 from ..store import SqlStore, entry_of, in_one_line
 
@@ -29,8 +30,8 @@ def _statement(name: str) -> str:
     return resources.files(__package__).joinpath(f"{name}.sql").read_text("utf-8")
 
 
-_RACE_ONE = _statement("race").replace("    -- BIDS\n", _statement("bids_one"))
-_RACE_MANY = _statement("race").replace("    -- BIDS\n", _statement("bids_many"))
+_RACE_ONE = _statement("race_one").replace("-- TAKE\n", _statement("take"))
+_RACE_MANY = _statement("race_many").replace("-- TAKE\n", _statement("take"))
 _RENEW = _statement("renew")
 _RELEASE = _statement("release")
 
@@ -67,6 +68,10 @@ class PostgresStore(SqlStore):
         freed = self._run(_RELEASE, {"name": name, "token": token})
         return freed.rowcount == 1 or super().release(name, token)
 
+    def saw(self, error: BaseException) -> None:
+        """Notice a pooler behind which prepared statements do not work."""
+        notice_pooler(self.address, error)
+
     def forget_connections(self) -> None:
         """Leave the parent's connections to the parent and open new ones."""
         self._idle.abandon()
@@ -80,18 +85,19 @@ class PostgresStore(SqlStore):
     def _race(self, bids: Sequence[Bid]) -> dict[str, Answer]:
         self.purge_sometimes()
         plain = [bid_values(bid) for bid in bids if not bid.tick or bid.tick > bid.known.decided]
-        if len(plain) == 1:
-            return _answers(bids, self._run(_RACE_ONE, plain[0]).fetchall())
+        if len(plain) == 1:  # the loser of a single race makes a second trip, for which the winner is quicker
+            wins = self._run(_RACE_ONE, plain[0]).fetchall()
+            return _answers(bids, [(None, taken, *told) for taken, *told in wins])
         rows = self._run(_RACE_MANY, {"bids": json.dumps(plain)}).fetchall() if plain else []
         return _answers(bids, rows)
 
     def _run(self, statement: str, values: Mapping[str, Any]) -> psycopg.Cursor[Any]:
         """Run a statement on one of the engine's connections, kept out of its pool."""
         try:
-            with self._idle.lent() as connection:
-                return connection.execute(statement, values)
+            return self._idle.exchange(lambda connection: connection.execute(statement, values))
         except (psycopg.Error, sa.exc.SQLAlchemyError) as error:
             self.engine.dispose()  # what the pool still has was dropped as well
+            self.saw(error)
             raise StoreUnreachable(f"{self.address} did not answer: {in_one_line(error)}") from error
 
     def _open(self) -> psycopg.Connection[Any]:
@@ -99,6 +105,7 @@ class PostgresStore(SqlStore):
         pooled = self.engine.raw_connection()
         connection = cast("psycopg.Connection[Any]", pooled.driver_connection)
         pooled.detach()
+        suit_pooler(self.address, connection)
         return connection
 
 

@@ -1,0 +1,1 @@
+"""Measurements: always beside something else, in one run, by the ratio."""

@@ -1,0 +1,281 @@
+"""The documentation is tried: its code runs and prints what the page says, its links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from dev.servers import Server
+from examples.file_store import FileStore
+
+from tickoff import stores
+from tickoff.stores.sql import schema
+from tickoff.testing import LeaseStoreContract, Subject, aged, compare_with_memory
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+STORES_PAGE = ROOT / "docs" / "stores.md"
+
+STANDINS = {
+    "redis://localhost:6379/0": "redis",
+    "postgresql://localhost/shop": "postgres",
+    "mysql://localhost/shop": "mariadb",
+}
+"""URLs in the text, and the fixture whose server answers for each."""
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page: its language, its text, the line it begins on."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text = page.read_text("utf-8")
+    found = re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(m[1], m[2], text.count("\n", 0, m.start(2))) for m in found]
+
+
+def steps_of(page: Path) -> list[tuple[Block, str | None]]:
+    """The page's Python, each block with the output that a following `text` block promises."""
+    blocks = blocks_of(page)
+    after = [*blocks, Block("", "", 0)][1:]
+    return [
+        (block, following.text if following.language == "text" else None)
+        for block, following in zip(blocks, after, strict=True)
+        if block.language == "python"
+    ]
+
+
+RUNNER = """
+import contextlib, io, json, sys
+
+page, printed = {"__name__": "__main__"}, []
+for file, line, text in json.load(sys.stdin):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile("\\n" * line + text, file, "exec"), page)
+    printed.append(output.getvalue())
+json.dump(printed, sys.stdout)
+"""
+
+
+@every_page
+def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
+    page: Path, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """A page is one program: its blocks run in order, in a folder of their own."""
+    steps = steps_of(page)
+    if not steps:
+        return
+    servers = {url: fixture for url, fixture in STANDINS.items() if any(url in b.text for b, _ in steps)}
+    answering = {url: request.getfixturevalue(fixture).url for url, fixture in servers.items()}
+    program = [(str(page), block.line, replaced(block.text, answering)) for block, _ in steps]
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("TICKOFF_")}
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER],
+        input=json.dumps(program),
+        cwd=tmp_path,
+        env=clean | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert len(said) == len(steps)
+    back = {real: url for url, real in answering.items()}
+    for (block, promised), output in zip(steps, said, strict=True):
+        if promised is not None:
+            where = f"{page.name}:{block.line}"
+            assert comparable(replaced(output, back)) == comparable(promised), where
+
+
+def replaced(text: str, urls: dict[str, str]) -> str:
+    """The text with each URL put in the place of its key."""
+    for old, new in urls.items():
+        text = text.replace(old, new)
+    return text
+
+
+def comparable(text: str) -> str:
+    """The text without what differs from run to run: owners, fences, tokens, times."""
+    text = re.sub(r"[\w.-]+:\d+:[0-9a-f]{8}\b", "OWNER", text)
+    text = re.sub(r"\b[0-9a-f]{32}\b", "TOKEN", text)
+    text = re.sub(r"\b\d{13}\b", "FENCE", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?(\+00:00)?", "INSTANT", text)
+    return re.sub(r"\d\d:\d\d:\d\d", "TIME", text)
+
+
+@every_page
+def test_the_python_of_a_page_needs_nothing_from_another_page(page: Path) -> None:
+    """Every block parses by itself, so that it can be copied."""
+    for block, _ in steps_of(page):
+        ast.parse(block.text, f"{page.name}:{block.line}")
+
+
+@every_page
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    """Files exist, and a part of a page that is named has a heading."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    for target in targets:
+        link = urlsplit(target)
+        if link.scheme:
+            continue
+        file = (page.parent / link.path) if link.path else page
+        assert file.exists(), f"{page.name}: {target}"
+        if link.fragment:
+            assert link.fragment in anchors_of(file), f"{page.name}: {target}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def shell_lines() -> list[str]:
+    """Every line of a shell block on any page."""
+    blocks = [block for page in PAGES for block in blocks_of(page) if block.language == "sh"]
+    return sorted({line.strip() for block in blocks for line in block.text.splitlines()})
+
+
+@pytest.mark.parametrize(
+    "command", sorted({line.split()[1] for line in shell_lines() if line.startswith("tickoff ")})
+)
+def test_every_command_shown_exists(command: str) -> None:
+    """`tickoff COMMAND --help` answers."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tickoff", command, "--help"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Usage: tickoff" in done.stdout
+
+
+def test_migrating_says_what_the_page_says(tmp_path: Path) -> None:
+    """`tickoff migrate`, twice, prints the lines of the stores page."""
+    command = [sys.executable, "-m", "tickoff", "migrate", "--url", "sqlite:///shop.db"]
+    said = [subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout for _ in range(2)]
+    assert "".join(said) in [block.text for block in blocks_of(STORES_PAGE)]
+
+
+def test_who_holds_what_can_be_asked_in_sql(postgres: Server, name: str) -> None:
+    """The statement of the stores page finds a lease that is held, and no other."""
+    import psycopg
+
+    from tickoff import Tickoff
+
+    query = next(block.text for block in blocks_of(STORES_PAGE) if block.language == "sql")
+    jobs = Tickoff(postgres.url)
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        with jobs.lock(name) as lease:
+            held = connection.execute(query.encode()).fetchall()
+        left = connection.execute(query.encode()).fetchall()
+    assert (name, lease.owner, lease.fence) in [row[:3] for row in held]
+    assert name not in [row[0] for row in left]
+    jobs.close()
+
+
+def test_every_make_target_shown_exists() -> None:
+    """`make TARGET` is one of the Makefile's."""
+    shown = {line.split()[1] for line in shell_lines() if line.startswith("make ")}
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert {"demo", "test"} <= shown <= targets
+
+
+def test_every_extra_shown_exists() -> None:
+    """`tickoff[EXTRA]` is one that pyproject.toml declares."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    shown = {
+        extra
+        for page in PAGES
+        for listed in re.findall(r"tickoff\[([\w,]+)\]", page.read_text("utf-8"))
+        for extra in listed.split(",")
+    }
+    assert {"redis", "postgres", "mysql"} <= shown <= set(project["optional-dependencies"])
+
+
+def test_the_readme_is_short() -> None:
+    """120 lines are what somebody reads."""
+    assert len(README.read_text("utf-8").splitlines()) <= 120
+
+
+def test_the_readme_begins_with_the_sentence() -> None:
+    """What Tickoff is for stands on top."""
+    assert "**Every tick once. Every row once.**" in README.read_text("utf-8").splitlines()[:4]
+
+
+def test_the_stores_page_names_every_scheme() -> None:
+    """No URL that works is left unsaid."""
+    text = STORES_PAGE.read_text("utf-8")
+    assert [scheme for scheme in stores._SCHEMES if scheme not in text] == []
+
+
+def test_the_stores_page_names_every_column() -> None:
+    """The tables of the page are the tables of the schema."""
+    text = STORES_PAGE.read_text("utf-8")
+    for table in schema.metadata.sorted_tables:
+        assert f"`{table.name}`" in text
+        missing = [column.name for column in table.columns if f"`{column.name}`" not in text]
+        assert missing == [], table.name
+
+
+def test_the_wire_recipe_of_the_readme_and_a_lock_exclude_each_other(redis: Server, name: str) -> None:
+    """What the page says of `SET lock:NAME token NX EX 60` is so, in both directions."""
+    from redis import Redis
+
+    from tickoff import Skipped, Tickoff
+
+    jobs = Tickoff(redis.url)
+    with Redis.from_url(redis.url) as other:
+        assert other.set(f"lock:{name}", "a-token", nx=True, ex=60)
+        lost = jobs.race(name)
+        assert isinstance(lost, Skipped)
+        assert lost.note == "held by a program other than Tickoff"
+        assert delete_if_mine(other, name, "another-token") == 0
+        assert delete_if_mine(other, name, "a-token") == 1
+        with jobs.lock(name):
+            assert not other.set(f"lock:{name}", "a-token", nx=True, ex=60)
+        assert other.set(f"lock:{name}", "a-token", nx=True, ex=60)
+    jobs.close()
+
+
+def delete_if_mine(client: object, name: str, token: str) -> object:
+    """Run the compare-and-delete script as the page prints it."""
+    script = next(block.text for block in blocks_of(STORES_PAGE) if block.language == "lua")
+    return client.eval(script, 1, f"lock:{name}", token)  # type: ignore[attr-defined]
+
+
+class TestTheStoreOfTheExample(LeaseStoreContract):
+    """A store written as the page teaches keeps the contract."""
+
+    @pytest.fixture
+    def subject(self, tmp_path: Path) -> Subject:
+        store = FileStore(tmp_path / "leases.json")
+
+        def age(name: str, ms: int) -> None:
+            store.rewrite(name, lambda entry: aged(entry, ms))
+
+        return Subject(store, age, store.forget)
+
+    def test_answers_like_the_reference(self, subject: Subject) -> None:
+        """Random operations have the same outcome here as in the memory store."""
+        compare_with_memory(subject)
