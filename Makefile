@@ -12,7 +12,7 @@ DEV := $(VENV)/.dev
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench clean servers
+.PHONY: help demo test full check format bench clean servers
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,10 @@ demo: $(RUNTIME) ## ten real processes race for one name: needs no server
 test: check servers ## all checks, then all tests on real servers of their own
 	@echo '== pytest'
 	@$(PY) -m pytest -n 2
+
+full: check servers ## the same with the long forms of the long tests
+	@echo '== pytest, long forms'
+	@TICKOFF_FULL=1 $(PY) -m pytest -n 2
 
 check: $(DEV) ## format, lint, types, import contracts
 	@echo '== format'

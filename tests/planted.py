@@ -52,7 +52,8 @@ def _in_rules(name: str, wrong: Any) -> None:
 
 def blind_delete() -> None:
     """Release frees the name whoever holds it."""
-    _in_lua("if not ours(e, token) then return false end", "")
+    _in_lua("if not ours(e, token) then return was_let_go(token) end", "")
+    _in_lua("holder == ARGV[1] and stored", "stored")
     _in_rules("release", lambda entry, _token, now: rules.Step(rules._let_go(entry, now), ok=True))
 
 
@@ -154,7 +155,7 @@ def no_skip_mark() -> None:
 
 def repeated_release_refused() -> None:
     """A release whose answer was lost looks like a lost lease."""
-    _in_lua("if e.let_go == token then return true end", "")
+    _in_lua("return redis.call('GET', LET_GO) == token", "return false")
     _in_rules("_let_go", rules._freed)
 
 
