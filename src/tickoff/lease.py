@@ -33,8 +33,9 @@ class Lease:
     raises `LeaseLost`, unless the body already raised.
     """
 
-    def __init__(self, hold: Hold, sent: float, referee: Referee) -> None:
+    def __init__(self, hold: Hold, sent: float, referee: Referee, since: int = 0) -> None:
         self._hold = hold
+        self._since = since
         self._referee = referee
         self._pid = os.getpid()
         self._lost: str = ""
@@ -52,6 +53,16 @@ class Lease:
     def tick(self) -> datetime | None:
         """The tick it was won for, None for a plain lock."""
         return instant(self._hold.tick)
+
+    @property
+    def since(self) -> datetime | None:
+        """The last tick of this name that ended well, None when there is none."""
+        return instant(self._since)
+
+    @property
+    def attempt(self) -> int:
+        """Which start of its tick this is, counted from 1; 0 for a plain lock."""
+        return self._hold.attempt
 
     @property
     def owner(self) -> str:
@@ -109,6 +120,12 @@ class Lease:
         if not ours:
             self.lose("the store no longer had it")
         return ours
+
+    def settled(self, *, ours: bool) -> None:
+        """Take in that its tick was finished, or that it was somebody else's by then."""
+        self._released = True
+        if not ours:
+            self.lose("the store no longer had it")
 
     def hold(self, ttl: int | None = None) -> Hold:
         """The lease as the store needs it for a renewal."""

@@ -7,7 +7,7 @@ on a race withdraws it, so that a late arrival wins nothing.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import forks
 from .aside import Aside
@@ -16,7 +16,7 @@ from .errors import ConfigError, LeaseLost, StoreUnreachable
 from .keeper import Keeper
 from .knowledge import Knowledge
 from .lease import TELL_AFTER, Lease
-from .model import Answer, Bid, Hold, Skipped, skipped
+from .model import Answer, Bid, Ending, Hold, Outcome, Skipped, skipped
 from .names import new_token, owner
 from .stores.base import LeaseStore
 
@@ -44,6 +44,11 @@ class Referee:
     def bid(self, name: str, ttl: int) -> Bid:
         """A bid of this process for a plain lock."""
         return Bid(name=name, token=new_token(), owner=owner(), ttl=ttl, known=self.knowledge.of(name))
+
+    def tick_bid(self, name: str, ttl: int, tick: int, *, attempts: int = 1, takeover: bool = False) -> Bid:
+        """A bid of this process for a tick."""
+        plain = self.bid(name, ttl)
+        return replace(plain, tick=tick, attempts=attempts, takeover=takeover, scheduled=True)
 
     def race(self, bid: Bid) -> Lease | Skipped:
         """Race, wait for the answer, and keep what was won."""
@@ -86,7 +91,7 @@ class Referee:
                 f"{self.store.address} took {took:.1f} s to grant {bid.name} for {bid.ttl / 1000:g} s: "
                 "the lease was given back; use a longer ttl or a faster store"
             )
-        lease = Lease(_hold_of(reply.answer), reply.sent, self)
+        lease = Lease(_hold_of(reply.answer), reply.sent, self, since=reply.answer.entry.since)
         self.keeper.keep(lease)
         return lease
 
@@ -108,6 +113,18 @@ class Referee:
             return self.store.release(lease.name, lease.token)
         except StoreUnreachable:
             return self.store.release(lease.name, lease.token)
+
+    def settle(self, lease: Lease, outcome: Outcome, error: str = "", attempts: int = 1) -> bool:
+        """Finish a tick with its outcome and let go; False when it was no longer ours, as its history says."""
+        self.keeper.drop(lease)
+        ending = Ending(hold=lease.hold(), outcome=outcome, error=error, attempts=attempts)
+        try:
+            answer = self.store.settle([ending])[0]
+        except StoreUnreachable:
+            answer = self.store.settle([ending])[0]
+        self.knowledge.learn(answer.entry)
+        lease.settled(ours=answer.ok)
+        return answer.ok
 
     def leave(self, lease: Lease) -> None:
         """Let go at the end of the work; the work is done, so an outage only delays it."""
