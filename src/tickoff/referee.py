@@ -115,7 +115,7 @@ class Referee:
             return self.store.release(lease.name, lease.token)
 
     def settle(self, lease: Lease, outcome: Outcome, error: str = "", attempts: int = 1) -> bool:
-        """Finish a tick with its outcome and let go; False when it was no longer ours, as its history says."""
+        """Finish a tick with its outcome and let go; False when it was no longer ours."""
         self.keeper.drop(lease)
         ending = Ending(hold=lease.hold(), outcome=outcome, error=error, attempts=attempts)
         try:
