@@ -28,6 +28,13 @@ class LeaseStore(Protocol):
         """Decide each bid atomically, by the store's clock."""
         ...
 
+    def take(self, bids: Sequence[Bid], limit: int) -> list[Answer | None]:
+        """Race in the order given, but stop once `limit` are won; None for bids left undecided.
+
+        A store may leave more undecided, as long as it decides the first `limit` of them.
+        """
+        ...
+
     def renew(self, holds: Sequence[Hold]) -> list[Answer]:
         """Prolong the leases that are still their holder's."""
         ...

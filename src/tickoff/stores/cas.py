@@ -38,16 +38,22 @@ class CasStore(ABC):
 
     def race(self, bids: Sequence[Bid]) -> list[Answer]:
         """Decide each bid atomically, by the store's clock."""
-        return self._apply([b.name for b in bids], lambda i, entry, now: rules.race(entry, bids[i], now))
+        return _all(self.take(bids, len(bids)))
+
+    def take(self, bids: Sequence[Bid], limit: int) -> list[Answer | None]:
+        """Race in the order given until `limit` are won; None for those left undecided."""
+        names = [bid.name for bid in bids]
+        return self._apply(names, lambda i, entry, now: rules.race(entry, bids[i], now), limit)
 
     def renew(self, holds: Sequence[Hold]) -> list[Answer]:
         """Prolong the leases that are still their holder's."""
-        return self._apply([h.name for h in holds], lambda i, entry, now: rules.renew(entry, holds[i], now))
+        names = [hold.name for hold in holds]
+        return _all(self._apply(names, lambda i, entry, now: rules.renew(entry, holds[i], now)))
 
     def settle(self, endings: Sequence[Ending]) -> list[Answer]:
         """Record how ticks ended and let go of their leases."""
         names = [e.hold.name for e in endings]
-        return self._apply(names, lambda i, entry, now: rules.settle(entry, endings[i], now))
+        return _all(self._apply(names, lambda i, entry, now: rules.settle(entry, endings[i], now)))
 
     def release(self, name: str, token: str) -> bool:
         """Let go if the token still holds the name; say whether it did."""
@@ -72,22 +78,34 @@ class CasStore(ABC):
         return [Answer(entry.live(now), entry, now) for entry in found]
 
     def _apply_one(self, name: str, step: Callable[[Entry, int], rules.Step]) -> Answer:
-        return self._apply([name], lambda _, entry, now: step(entry, now))[0]
+        return _all(self._apply([name], lambda _, entry, now: step(entry, now)))[0]
 
-    def _apply(self, names: Sequence[str], step: Callable[[int, Entry, int], rules.Step]) -> list[Answer]:
-        """Run each request's rule on its entry and swap the result in, again where somebody was faster."""
+    def _apply(
+        self,
+        names: Sequence[str],
+        step: Callable[[int, Entry, int], rules.Step],
+        limit: int | None = None,
+    ) -> list[Answer | None]:
+        """Run each request's rule on its entry and swap the result in, again where somebody was faster.
+
+        Stops as soon as `limit` were granted.
+        """
         answers: dict[int, Answer] = {}
+        left = len(names) if limit is None else limit
         waiting = list(range(len(names)))
         for attempt in range(_TRIES):
             now, entries = self.load({names[i] for i in waiting})
             for i in waiting:
+                if left == 0:
+                    break
                 entry = entries.get(names[i], Entry(name=names[i]))
                 result = step(i, entry, now)
                 if self._commit(entry, result):
                     answers[i] = Answer(result.ok, result.entry, now, result.why)
+                    left -= result.ok
             waiting = [i for i in waiting if i not in answers]
-            if not waiting:
-                return [answers[i] for i in range(len(names))]
+            if not waiting or left == 0:
+                return [answers.get(i) for i in range(len(names))]
             if attempt >= _PATIENT_TRIES:
                 time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - spreading out, not secrecy
         raise StoreUnreachable(f"{self.address} is too contended: {_TRIES} swaps of one entry were overtaken")
@@ -96,3 +114,8 @@ class CasStore(ABC):
         if step.entry == old and not step.runs:
             return True
         return self.swap(old, replace(step.entry, version=old.version + 1), step.runs)
+
+
+def _all(answers: Sequence[Answer | None]) -> list[Answer]:
+    """Every answer, where none may be missing."""
+    return [answer for answer in answers if answer is not None]

@@ -93,6 +93,32 @@ class LeaseStoreContract:
         assert [answer.entry.name for answer in answers] == names
         assert [i for i, answer in enumerate(answers) if not answer.ok] == [3]
 
+    def test_no_more_are_taken_than_there_are_slots_for(self, store: LeaseStore, name: str) -> None:
+        """Of many bids as many are won as the limit allows, in their order; the other names stay free."""
+        bids = [replace(a_bid(f"{name}-{i}"), tick=1000, scheduled=True) for i in range(5)]
+        taken = store.take(bids, 2)
+        assert len(taken) == 5
+        assert [answer is not None and answer.ok for answer in taken] == [True, True, False, False, False]
+        assert not any(kept.ok for kept in store.read([bid.name for bid in bids[2:]]))
+
+    def test_what_was_left_undecided_can_be_taken_later(self, store: LeaseStore, name: str) -> None:
+        """Lost bids are passed over, and every trip decides some: in the end all that is free is won."""
+        race(store, f"{name}-0")
+        race(store, f"{name}-1")
+        left = [a_bid(f"{name}-{i}") for i in range(5)]
+        won: list[str] = []
+        while left:
+            answers = store.take(left, 2)
+            assert any(answer is not None for answer in answers)
+            won += [answer.entry.name for answer in answers if answer is not None and answer.ok]
+            left = [bid for bid, answer in zip(left, answers, strict=True) if answer is None]
+        assert won == [f"{name}-{i}" for i in (2, 3, 4)]
+
+    def test_taking_with_no_slot_free_wins_nothing(self, store: LeaseStore, name: str) -> None:
+        """A limit of nought leaves everything as it is."""
+        assert not any(store.take([a_bid(name)], 0))
+        assert not store.read([name])[0].ok
+
     def test_one_winner_among_threads(self, store: LeaseStore, name: str) -> None:
         """However many race at once, exactly one wins each round."""
         rounds, racers = 20, 8

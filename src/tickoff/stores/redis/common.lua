@@ -1,7 +1,7 @@
 -- What all scripts share. They say in Lua what tickoff/rules.py says in Python: keep the two alike.
--- KEYS: the lock itself, our data of the name, its history, the token let go last, the tombstone of the
--- caller's token (if the script wants it).
-local LOCK, META, RUNS, LET_GO, TOMB = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- KEYS of a name: the lock itself, our data of the name, its history, the token let go last, the tombstone of
+-- the caller's token (if the script wants it).
+local LOCK, META, RUNS, LET_GO, TOMB
 local UNSCHEDULED_LIFE, LET_GO_LIFE, RUNS_KEPT = 604800000, 3600000, 1000
 
 local clock = redis.call('TIME')
@@ -20,10 +20,16 @@ local function decode(text)
 end
 
 local stored, holder, tombstone, live, changed
-if TOMB then
-    stored, holder, tombstone = unpack(redis.call('MGET', META, LOCK, TOMB))
-else
-    stored, holder = unpack(redis.call('MGET', META, LOCK))
+
+-- Turn to the name whose keys stand at this place; all that follows is about it.
+local function turn_to(first)
+    LOCK, META, RUNS, LET_GO, TOMB = KEYS[first], KEYS[first + 1], KEYS[first + 2], KEYS[first + 3], KEYS[first + 4]
+    live, changed, tombstone = false, false, false
+    if TOMB then
+        stored, holder, tombstone = unpack(redis.call('MGET', META, LOCK, TOMB))
+    else
+        stored, holder = unpack(redis.call('MGET', META, LOCK))
+    end
 end
 
 local function put(e, field, value)

@@ -1,5 +1,6 @@
 -- Take the name from whoever holds it; the fence rises, so that the old holder stays out: {ok, now, entry}.
 local by, why = ARGV[1], ARGV[2]
+turn_to(1)
 local e = load()
 local held = live
 local outcome, ended, note = nil, nil, ''

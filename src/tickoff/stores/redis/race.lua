@@ -1,5 +1,6 @@
--- Grant the name to the bid: 'now taken scheduled fence attempt decided finished since steered', one string
--- since it is quicker to read; or say why not: {why, now, entry}.
+-- Decide bids one after the other until as many are won as ARGV[1] allows; ARGV[2] … are the bids.
+-- For a win: 'now taken scheduled fence attempt decided finished since steered', one string since it is
+-- quicker to read; for a loss, why: {why, now, entry}. Bids that were not reached have no reply.
 local function again(e, bid)
     return (e.open == 1 or bid.takeover == 1) and e.attempt < bid.attempts
 end
@@ -65,17 +66,28 @@ local function grant(e, bid)
     redis.call('SET', LOCK, bid.token, 'PX', bid.ttl)
 end
 
-local bid = decode(ARGV[1])
-local e = load()
-recall(e, bid, math.max(bid.known_ttl, bid.ttl))
-local why = refusal(e, bid)
-if why then
-    skip(e, bid, why)
+local function decide(bid)
+    local e = load()
+    recall(e, bid, math.max(bid.known_ttl, bid.ttl))
+    local why = refusal(e, bid)
+    if why then
+        skip(e, bid, why)
+        commit(e)
+        return { why, now, cjson.encode(e) }
+    end
+    if not live then grant(e, bid) end
     commit(e)
-    return { why, now, cjson.encode(e) }
+    return table.concat(
+        { now, e.taken, e.scheduled, e.fence, e.attempt, e.decided, e.finished, e.since, e.steered }, ' '
+    )
 end
-if not live then grant(e, bid) end
-commit(e)
-return table.concat(
-    { now, e.taken, e.scheduled, e.fence, e.attempt, e.decided, e.finished, e.since, e.steered }, ' '
-)
+
+local left, replies = tonumber(ARGV[1]), {}
+for i = 2, #ARGV do
+    if left == 0 then break end
+    turn_to(5 * i - 9)
+    local reply = decide(decode(ARGV[i]))
+    if type(reply) == 'string' then left = left - 1 end
+    replies[i - 1] = reply
+end
+return replies

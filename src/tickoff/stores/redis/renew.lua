@@ -1,5 +1,6 @@
 -- Prolong a lease that is still ours, or assert it anew where the store forgot it: {ok, now, entry}.
 local hold = decode(ARGV[1])
+turn_to(1)
 local e = load()
 assert_again(e, hold)
 local ok = ours(e, hold.token)

@@ -10,6 +10,7 @@ local function close(e, ending)
 end
 
 local ending = decode(ARGV[1])
+turn_to(1)
 local e = load()
 local ok = was_let_go(ending.token)
 if not ok then

@@ -68,8 +68,20 @@ class RedisStore:
 
     def race(self, bids: Sequence[Bid]) -> list[Answer]:
         """Decide each bid atomically, by the clock of Redis."""
-        requests = [_request(bid.name, _sent(bid_values(bid)), token=bid.token) for bid in bids]
-        return [_race_answer(bid, reply) for bid, reply in zip(bids, self._run(_RACE, requests), strict=True)]
+        if self._is_cluster():
+            replies = [reply[0] for reply in self._run(_RACE, [_races([bid], 1) for bid in bids])]
+        else:
+            replies = self._race_together(bids, len(bids))
+        return [_race_answer(bid, reply) for bid, reply in zip(bids, replies, strict=True)]
+
+    def take(self, bids: Sequence[Bid], limit: int) -> list[Answer | None]:
+        """Race until `limit` are won, in one round trip; on a Cluster, for the first `limit` of them."""
+        if self._is_cluster():
+            decided: list[Answer | None] = [*self.race(bids[:limit])]
+        else:
+            replies = self._race_together(bids, limit)
+            decided = [_race_answer(bid, reply) for bid, reply in zip(bids, replies, strict=False)]
+        return decided + [None] * (len(bids) - len(decided))
 
     def renew(self, holds: Sequence[Hold]) -> list[Answer]:
         """Prolong the leases that are still their holder's."""
@@ -148,6 +160,16 @@ class RedisStore:
     def client(self) -> redis.Redis | redis.RedisCluster:
         """The client, connected at first use."""
         return self._source.open(self._limit)
+
+    def _is_cluster(self) -> bool:
+        """Whether a script sees the keys of one name only; connects, where it was not done yet."""
+        with self._reaching():
+            return isinstance(self.client, redis.RedisCluster)
+
+    def _race_together(self, bids: Sequence[Bid], limit: int) -> list[Any]:
+        """All bids in one script, which stops once `limit` are won."""
+        replies: list[Any] = self._run(_RACE, [_races(bids, limit)])[0] if bids else []
+        return replies
 
     def _run(self, script: Script, requests: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Run the script for every request in one round trip; a Redis that restarted is told the script anew.
@@ -235,6 +257,12 @@ def _request(name: str, *values: str | int, token: str = "") -> tuple[Any, ...]:
     """The number of keys, the keys, the values: what EVALSHA takes after the digest."""
     keys = _keys(name, token)
     return (len(keys), *keys, *values)
+
+
+def _races(bids: Sequence[Bid], limit: int) -> tuple[Any, ...]:
+    """The request of the race script: five keys a bid, then how many may be won, then the bids."""
+    keys = [key for bid in bids for key in _keys(bid.name, bid.token)]
+    return (len(keys), *keys, limit, *(_sent(bid_values(bid)) for bid in bids))
 
 
 def _sent(values: dict[str, Any]) -> str:

@@ -45,13 +45,20 @@ class PostgresStore(SqlStore):
 
     def race(self, bids: Sequence[Bid]) -> list[Answer]:
         """Win, or learn why not, in one statement; what is not plain goes the long way."""
-        found = self._race(bids) if len({bid.name for bid in bids}) == len(bids) else {}
-        verdicts = ((i, _verdict(found.get(bid.name), bid)) for i, bid in enumerate(bids))
-        decided = {i: answer for i, answer in verdicts if answer is not None}
-        left = [i for i in range(len(bids)) if i not in decided]
-        others = super().race([bids[i] for i in left]) if left else []
-        decided.update(zip(left, others, strict=True))
-        return [decided[i] for i in range(len(bids))]
+        return [answer for answer in self.take(bids, len(bids)) if answer is not None]
+
+    def take(self, bids: Sequence[Bid], limit: int) -> list[Answer | None]:
+        """The same until `limit` are won; what is not plain goes the long way, as far as the limit allows."""
+        distinct = len({bid.name for bid in bids}) == len(bids)
+        found = self._race(bids, limit) if distinct and limit > 0 else {}
+        verdicts = [_verdict(found.get(bid.name), bid) for bid in bids]
+        wins = sum(verdict is not None and verdict.ok for verdict in verdicts)
+        left = [i for i, verdict in enumerate(verdicts) if verdict is None]
+        if left and wins < limit:
+            others = super().take([bids[i] for i in left], limit - wins)
+            for i, answer in zip(left, others, strict=True):
+                verdicts[i] = answer
+        return verdicts
 
     def renew(self, holds: Sequence[Hold]) -> list[Answer]:
         """Prolong in one statement what is still ours; the rest goes the long way."""
@@ -82,13 +89,15 @@ class PostgresStore(SqlStore):
         self._idle.close()
         super().close()
 
-    def _race(self, bids: Sequence[Bid]) -> dict[str, Answer]:
+    def _race(self, bids: Sequence[Bid], limit: int) -> dict[str, Answer]:
         self.purge_sometimes()
         plain = [bid_values(bid) for bid in bids if not bid.tick or bid.tick > bid.known.decided]
         if len(plain) == 1:  # the loser of a single race makes a second trip, for which the winner is quicker
             wins = self._run(_RACE_ONE, plain[0]).fetchall()
             return _answers(bids, [(None, taken, *told) for taken, *told in wins])
-        rows = self._run(_RACE_MANY, {"bids": json.dumps(plain)}).fetchall() if plain else []
+        if not plain:
+            return {}
+        rows = self._run(_RACE_MANY, {"bids": json.dumps(plain), "limit": limit}).fetchall()
         return _answers(bids, rows)
 
     def _run(self, statement: str, values: Mapping[str, Any]) -> psycopg.Cursor[Any]:

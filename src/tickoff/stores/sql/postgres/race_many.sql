@@ -1,13 +1,22 @@
--- Win every name that is plainly free, in one statement; answers with what the wins add to the bids, and
--- with the other rows as they are.
+-- Win the first `limit` names that are plainly free, in one statement; answers with what the wins add to the
+-- bids, and with the other rows as they are.
 WITH clock AS (
     SELECT floor(extract(epoch FROM now()) * 1000)::bigint AS now
 ), bid AS (
     SELECT clock.now, b.*
-    FROM clock, json_to_recordset(%(bids)s::json) AS b (
+    FROM clock, ROWS FROM (json_to_recordset(%(bids)s::json) AS (
         name text, token text, owner text, tick bigint, ttl bigint, scheduled smallint,
         fence bigint, decided bigint, finished bigint, since bigint, steered bigint, blank boolean
+    )) WITH ORDINALITY AS b (
+        name, token, owner, tick, ttl, scheduled, fence, decided, finished, since, steered, blank, place
     )
+), free AS ( -- as far as can be seen without a lock; `take` looks again
+    SELECT bid.*
+    FROM bid LEFT JOIN tickoff_lease AS known ON known.name = bid.name
+    WHERE bid.tick <= now AND (bid.blank OR known.name IS NOT NULL)
+        AND (known.name IS NULL OR known.until <= now AND (bid.tick = 0 OR known.decided < bid.tick))
+    ORDER BY bid.place
+    LIMIT %(limit)s
 ), won AS (
     INSERT INTO tickoff_lease AS lease (
         name, version, token, owner, tick, taken, until, ttl, fence, attempt, let_go,
@@ -15,12 +24,11 @@ WITH clock AS (
         steered, paused, paused_by, paused_why, barrier, scheduled, used, withdrawn
     )
     SELECT
-        bid.name, 1, bid.token, bid.owner, bid.tick, now, now + bid.ttl, bid.ttl, now, sign(bid.tick), '',
-        greatest(bid.tick, bid.decided), bid.finished, bid.since, 0, '', '', 0,
-        bid.steered, 0, '', '', bid.fence, bid.scheduled, now, ''
-    FROM bid LEFT JOIN tickoff_lease AS known ON known.name = bid.name AND NOT bid.blank
-    WHERE bid.tick <= now AND (bid.blank OR known.name IS NOT NULL)
-    ORDER BY bid.name
+        name, 1, token, owner, tick, now, now + ttl, ttl, now, sign(tick), '',
+        greatest(tick, decided), finished, since, 0, '', '', 0,
+        steered, 0, '', '', fence, scheduled, now, ''
+    FROM free
+    ORDER BY name
     -- TAKE
 )
 SELECT NULL AS lost, won.*
