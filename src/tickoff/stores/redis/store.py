@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from hashlib import sha1
-from importlib import resources
 from typing import Any, cast
 
 import redis
@@ -33,7 +31,9 @@ from ...model import (
 from ..base import IO_LIMIT
 from ..idle import Idle
 from ..wire import bid_values, ending_values, hold_values
-from .connect import RedisSource
+from . import scripts
+from .connect import ClusterSource, RedisSource
+from .scripts import Script
 
 _log = logging.getLogger("tickoff")
 
@@ -43,21 +43,13 @@ _OUTAGES = (RedisError, RedisClusterException, OSError)
 _META, _META_END = "tickoff:{lock:", "}"
 
 
-class Script:
-    """A constant script and its digest."""
-
-    def __init__(self, name: str) -> None:
-        folder = resources.files(__package__)
-        self.text = "".join(folder.joinpath(f"{part}.lua").read_text("utf-8") for part in ("common", name))
-        self.digest = sha1(self.text.encode(), usedforsecurity=False).hexdigest()
-
-
 class RedisStore:
     """Leases on one Redis, a Sentinel's primary, or a Cluster."""
 
     def __init__(self, source: RedisSource, limit: float = IO_LIMIT) -> None:
         self._source = source
         self._limit = limit
+        self._is_cluster = isinstance(source, ClusterSource)  # there, a script sees the keys of one name only
         self._greeted = False
         self._idle = Idle(self._open, self._shut)
 
@@ -68,15 +60,17 @@ class RedisStore:
 
     def race(self, bids: Sequence[Bid]) -> list[Answer]:
         """Decide each bid atomically, by the clock of Redis."""
-        if self._is_cluster():
-            replies = [reply[0] for reply in self._run(_RACE, [_races([bid], 1) for bid in bids])]
+        if len(bids) == 1 and _plain(bids[0]):
+            replies = self._run(scripts.LOCK, [_lock(bids[0])])
+        elif self._is_cluster:
+            replies = [reply[0] for reply in self._run(scripts.RACE, [_races([bid], 1) for bid in bids])]
         else:
             replies = self._race_together(bids, len(bids))
         return [_race_answer(bid, reply) for bid, reply in zip(bids, replies, strict=True)]
 
     def take(self, bids: Sequence[Bid], limit: int) -> list[Answer | None]:
         """Race until `limit` are won, in one round trip; on a Cluster, for the first `limit` of them."""
-        if self._is_cluster():
+        if self._is_cluster:
             decided: list[Answer | None] = [*self.race(bids[:limit])]
         else:
             replies = self._race_together(bids, limit)
@@ -86,34 +80,38 @@ class RedisStore:
     def renew(self, holds: Sequence[Hold]) -> list[Answer]:
         """Prolong the leases that are still their holder's."""
         requests = [_request(hold.name, _sent(hold_values(hold))) for hold in holds]
-        return [_answer(h.name, reply) for h, reply in zip(holds, self._run(_RENEW, requests), strict=True)]
+        return [
+            _answer(h.name, reply) for h, reply in zip(holds, self._run(scripts.RENEW, requests), strict=True)
+        ]
 
     def settle(self, endings: Sequence[Ending]) -> list[Answer]:
         """Record how ticks ended and let go of their leases."""
         names = [ending.hold.name for ending in endings]
         requests = [_request(e.hold.name, _sent(ending_values(e))) for e in endings]
-        return [_answer(n, reply) for n, reply in zip(names, self._run(_SETTLE, requests), strict=True)]
+        return [
+            _answer(n, reply) for n, reply in zip(names, self._run(scripts.SETTLE, requests), strict=True)
+        ]
 
     def release(self, name: str, token: str) -> bool:
         """Let go if the token still holds the name; say whether it did."""
-        return bool(self._run(_RELEASE, [_request(name, token)])[0])
+        return bool(self._run(scripts.RELEASE, [_request(name, token)])[0])
 
     def withdraw(self, name: str, token: str) -> bool:
         """Release, and make sure that a race still under way with this token wins nothing."""
-        return bool(self._run(_WITHDRAW, [_request(name, token, TOMBSTONE_LIFE, token=token)])[0])
+        return bool(self._run(scripts.WITHDRAW, [_request(name, token, TOMBSTONE_LIFE, token=token)])[0])
 
     def evict(self, name: str, by: str, why: str) -> Answer:
         """Take the name from whoever holds it, a foreign program too."""
-        return _answer(name, self._run(_EVICT, [_request(name, by, why)])[0])
+        return _answer(name, self._run(scripts.EVICT, [_request(name, by, why)])[0])
 
     def steer(self, name: str, by: str, why: str | None) -> Answer:
         """Pause a name for a reason, or resume it (None)."""
         verb = "resume" if why is None else "pause"
-        return _answer(name, self._run(_STEER, [_request(name, by, verb, why or "")])[0])
+        return _answer(name, self._run(scripts.STEER, [_request(name, by, verb, why or "")])[0])
 
     def read(self, names: Sequence[str]) -> list[Answer]:
         """What is kept of each name; `ok` tells whether it is held right now."""
-        replies = self._run(_READ, [_request(name) for name in names])
+        replies = self._run(scripts.READ, [_request(name) for name in names])
         return [_answer(name, reply) for name, reply in zip(names, replies, strict=True)]
 
     def names(self, prefix: str = "") -> list[str]:
@@ -161,14 +159,9 @@ class RedisStore:
         """The client, connected at first use."""
         return self._source.open(self._limit)
 
-    def _is_cluster(self) -> bool:
-        """Whether a script sees the keys of one name only; connects, where it was not done yet."""
-        with self._reaching():
-            return isinstance(self.client, redis.RedisCluster)
-
     def _race_together(self, bids: Sequence[Bid], limit: int) -> list[Any]:
         """All bids in one script, which stops once `limit` are won."""
-        replies: list[Any] = self._run(_RACE, [_races(bids, limit)])[0] if bids else []
+        replies: list[Any] = self._run(scripts.RACE, [_races(bids, limit)])[0] if bids else []
         return replies
 
     def _run(self, script: Script, requests: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -196,11 +189,12 @@ class RedisStore:
             return replies
 
     def _send_one(self, script: Script, request: tuple[Any, ...]) -> Any:
-        if isinstance(self.client, redis.RedisCluster):
+        if self._is_cluster:
             return self.client.execute_command("EVALSHA", script.digest, *request)
+        call = script.call(request)
 
         def talk(connection: Connection) -> Any:
-            connection.send_command("EVALSHA", script.digest, *request, check_health=False)
+            connection.send_packed_command([call], check_health=False)
             return connection.read_response()
 
         return self._idle.exchange(talk)
@@ -259,6 +253,18 @@ def _request(name: str, *values: str | int, token: str = "") -> tuple[Any, ...]:
     return (len(keys), *keys, *values)
 
 
+def _plain(bid: Bid) -> bool:
+    """Whether it is for a lock, on a name of which its server remembers no more than the last lease."""
+    known = bid.known
+    return not (bid.tick or bid.scheduled or known.decided or known.finished or known.since or known.steered)
+
+
+def _lock(bid: Bid) -> tuple[Any, ...]:
+    """The request of the lock script, for a plain bid."""
+    known = bid.known
+    return _request(bid.name, bid.token, bid.owner, bid.ttl, known.fence, known.ttl, token=bid.token)
+
+
 def _races(bids: Sequence[Bid], limit: int) -> tuple[Any, ...]:
     """The request of the race script: five keys a bid, then how many may be won, then the bids."""
     keys = [key for bid in bids for key in _keys(bid.name, bid.token)]
@@ -294,15 +300,6 @@ def _run_of(name: str, line: bytes) -> Run:
 def _escaped(prefix: str) -> str:
     return "".join(f"\\{c}" if c in "*?[]\\" else c for c in prefix)
 
-
-_RACE = Script("race")
-_RENEW = Script("renew")
-_SETTLE = Script("settle")
-_RELEASE = Script("release")
-_WITHDRAW = Script("withdraw")
-_EVICT = Script("evict")
-_STEER = Script("steer")
-_READ = Script("read")
 
 _UNSENT = {"name", "blank"}
 
