@@ -60,7 +60,7 @@ class RedisStore:
 
     def race(self, bids: Sequence[Bid]) -> list[Answer]:
         """Decide each bid atomically, by the clock of Redis."""
-        if len(bids) == 1 and _plain(bids[0]):
+        if len(bids) == 1 and bids[0].plain:
             replies = self._run(scripts.LOCK, [_lock(bids[0])])
         elif self._is_cluster:
             replies = [reply[0] for reply in self._run(scripts.RACE, [_races([bid], 1) for bid in bids])]
@@ -251,12 +251,6 @@ def _request(name: str, *values: str | int, token: str = "") -> tuple[Any, ...]:
     """The number of keys, the keys, the values: what EVALSHA takes after the digest."""
     keys = _keys(name, token)
     return (len(keys), *keys, *values)
-
-
-def _plain(bid: Bid) -> bool:
-    """Whether it is for a lock, on a name of which its server remembers no more than the last lease."""
-    known = bid.known
-    return not (bid.tick or bid.scheduled or known.decided or known.finished or known.since or known.steered)
 
 
 def _lock(bid: Bid) -> tuple[Any, ...]:
