@@ -543,7 +543,7 @@ class LeaseStoreContract:
     def test_a_name_that_is_known_with_an_older_fence_was_forgotten(
         self, store: LeaseStore, name: str
     ) -> None:
-        """A restored backup has the name, but not the lease that a server remembers: that holder is waited for."""
+        """A restored backup lacks the lease that a server remembers: its holder is waited for."""
         restored = race(store, name)
         store.release(name, restored.entry.token)
         assert race(store, name, known=Known(fence=restored.entry.fence + DAY, ttl=TTL)).why is Why.HELD
