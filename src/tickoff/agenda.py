@@ -10,7 +10,7 @@ from .job import Job
 from .model import Answer, Entry, Why
 
 LATE_START = 60_000
-"""A server that starts takes the last tick if it is not older (ms): a deploy across the hour loses nothing."""
+"""A server that starts takes the last tick if it is not older (ms), so that a deploy loses none."""
 
 _POLL = 1000
 """How often (ms) a name is asked for that is held by somebody who runs no tick of it."""
@@ -58,7 +58,9 @@ class Agenda:
             place = self._places.get(name)
             if place is not None and place.at == at:
                 self._ready[name] = place
-        for place in [place for place in self._ready.values() if place.then is not None and place.then <= now]:
+        for place in [
+            place for place in self._ready.values() if place.then is not None and place.then <= now
+        ]:
             self._catch_up(place, int(now))
         return list(self._ready.values())
 
@@ -80,7 +82,7 @@ class Agenda:
         self._put(Place(place.job, place.tick, place.then, at))
 
     def failed(self, job: Job, tick: int, attempt: int, now: float) -> None:
-        """A tick ended badly and may be started again: race for it after a pause, unless a later one is due."""
+        """A tick ended badly and may be started again: after a pause, unless a later one is due."""
         then = job.schedule.after(tick)
         self._put(Place(job, tick, then, now + _FIRST_RETRY * 2.0 ** (attempt - 1)))
 

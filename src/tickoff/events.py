@@ -71,7 +71,8 @@ def log(event: Event) -> None:
         "fence": event.fence,
         "outcome": str(event.outcome or event.kind),
     }
-    what = f"{event.job}: {'manual run' if event.manual else 'tick'} of {moment(event.tick):%Y-%m-%d %H:%M:%S} UTC"
+    run = "manual run" if event.manual else "tick"
+    what = f"{event.job}: {run} of {moment(event.tick):%Y-%m-%d %H:%M:%S} UTC"
     if event.kind is Kind.STARTED:
         _log.debug("%s started", what, extra=about)
     elif event.kind is Kind.SKIPPED:

@@ -52,6 +52,7 @@ def _module(work: Callable[..., Any]) -> str:
     if work.__module__ != "__main__":
         return work.__module__
     main = sys.modules["__main__"]
-    if getattr(main, "__spec__", None) is not None:
-        return str(main.__spec__.name).removesuffix(".__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name).removesuffix(".__main__")
     return Path(getattr(main, "__file__", None) or "__main__").stem

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 
@@ -190,8 +189,8 @@ def fleet(referee: Referee, namespace: str) -> list[tuple[Server, list[Carried]]
 def _refuse_other_function(mine: Carried, other: Carried, server: Server) -> None:
     if mine.function != other.function:
         raise ConfigError(
-            f"name={mine.name!r} means {mine.function} here, but {other.function} on {server.owner}, which is "
-            "running; give one of the two another name, or stop the servers that mean the other"
+            f"name={mine.name!r} means {mine.function} here, but {other.function} on {server.owner}, which "
+            "is running; give one of the two another name, or stop the servers that mean the other"
         )
 
 

@@ -61,7 +61,7 @@ class Referee:
         return replace(self.bid(name, ttl), tick=asked, scheduled=True, manual=True)
 
     def take(self, bids: Sequence[Bid], limit: int) -> list[Lease | Answer | None]:
-        """Race until `limit` are won, in one trip: a lease, the store's refusal, or None for the undecided."""
+        """Race until `limit` are won, in one trip: a lease, a refusal, or None for the undecided."""
         sent = elapsed()
         try:
             try:

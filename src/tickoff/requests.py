@@ -1,4 +1,4 @@
-"""Runs that somebody asked for by hand: a request is a note, which the first server with a free slot takes."""
+"""Runs asked for by hand: a request is a note, which the first server with a free slot takes."""
 
 from __future__ import annotations
 

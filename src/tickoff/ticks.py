@@ -148,7 +148,11 @@ class Ticks:
     def _report_skip(self, place: Place, answer: Answer) -> None:
         """Told by the one server whose race decided that the tick is skipped."""
         entry = answer.entry
-        if entry.decided != place.tick or answer.why not in (Why.HELD, Why.PAUSED) or entry.tick == place.tick:
+        if (
+            entry.decided != place.tick
+            or answer.why not in (Why.HELD, Why.PAUSED)
+            or entry.tick == place.tick
+        ):
             return
         why = f"{entry.owner} is still at work on the tick before"
         if answer.why is Why.PAUSED:
