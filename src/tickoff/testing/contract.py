@@ -624,10 +624,10 @@ class LeaseStoreContract:
     def test_notes_are_read_by_all_until_their_life_is_over(self, store: LeaseStore, name: str) -> None:
         """A later note with the same key takes the place of the former; boards are apart."""
         store.post(name, "b", "first", 60_000)
-        said = store.post(name, "b", "second\nline é", 60_000)
+        store.post(name, "b", "second\nline é", 60_000)
         store.post(name, "a", "", 60_000)
         store.post(f"{name}-other", "c", "elsewhere", 60_000)
-        store.post(name, "gone", "soon", 1)
+        said = store.post(name, "gone", "soon", 1)
         while store.now() <= said + 1:
             pass
         notes = store.notes(name)

@@ -11,6 +11,7 @@ from typing import Any, cast
 import redis
 from redis.connection import Connection, ConnectionPool
 from redis.exceptions import NoPermissionError, NoScriptError, RedisClusterException, RedisError
+from redis.sentinel import MasterNotFoundError
 
 from ...errors import StoreUnreachable
 from ...model import TOMBSTONE_LIFE, Answer, Bid, Ending, Hold, Note, Run
@@ -217,7 +218,8 @@ class RedisStore:
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: BaseException) -> StoreUnreachable:
-        said = " ".join(str(error).split()) or type(error).__name__
+        told = str(error).partition(" : ")[0] if isinstance(error, MasterNotFoundError) else str(error)
+        said = " ".join(told.split()) or type(error).__name__
         return StoreUnreachable(f"{self.address} did not answer: {said}")
 
     def _greet(self) -> None:
