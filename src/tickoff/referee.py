@@ -79,8 +79,13 @@ class Referee:
         ]
 
     def race(self, bid: Bid) -> Lease | Skipped:
-        """Race, wait for the answer, and keep what was won."""
-        return self.conclude(bid, self.send(bid))
+        """Race, wait for the answer, and keep what was won; interrupted meanwhile, it withdraws the bid."""
+        reply = self.send(bid)
+        try:
+            return self.conclude(bid, reply)
+        except BaseException:
+            self.keeper.withdraw(bid.name, bid.token)
+            raise
 
     async def race_aside(self, bid: Bid) -> Lease | Skipped:
         """The same beside an event loop; cancelled while it waits, it withdraws the bid."""
@@ -189,6 +194,9 @@ class Referee:
         except StoreUnreachable as error:
             _log.warning("%s is released as soon as the store answers, or by its TTL: %s", lease.name, error)
             self.keeper.withdraw(lease.name, lease.token)
+        except BaseException:  # an interrupt: nobody knows how far the release came
+            self.keeper.withdraw(lease.name, lease.token)
+            raise
 
     def close(self) -> None:
         """Stop the threads and close the connections; used again, it opens new ones."""
