@@ -70,7 +70,7 @@ def test_ten_processes_make_the_schema_at_once(empty: str) -> None:
 def test_a_new_sqlite_file_that_another_is_about_to_write_is_waited_for(
     tmp_path: Path, sql_store: Callable[[str], SqlStore]
 ) -> None:
-    """While somebody begins to write, SQLite refuses the change to WAL at once, whatever its busy time-out."""
+    """While somebody begins to write, SQLite refuses to change to WAL at once, busy time-out or not."""
     other = sqlite3.connect(tmp_path / "tickoff.db", isolation_level=None, check_same_thread=False)
     other.execute("CREATE TABLE theirs (id INTEGER)")
     other.execute("BEGIN IMMEDIATE")
@@ -80,8 +80,8 @@ def test_a_new_sqlite_file_that_another_is_about_to_write_is_waited_for(
     timer.start()
     assert sql_store(f"sqlite:///{tmp_path}/tickoff.db").now() > 0
     timer.join()
-    assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     other.close()
+    assert sqlite3.connect(tmp_path / "tickoff.db").execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_the_schema_is_versioned_and_migrated(

@@ -121,11 +121,12 @@ def _persistently(execute: Callable[[], object], limit: float) -> None:
     while True:
         try:
             execute()
-            return
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
                 raise
-        time.sleep(_PAUSE)
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def _milliseconds(seconds: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
