@@ -169,6 +169,8 @@ class Referee:
 
     def settle(self, lease: Lease, outcome: Outcome, error: str = "", attempts: int = 1) -> bool:
         """Finish a tick with its outcome and let go; False when it was no longer ours."""
+        if lease.inherited:
+            return False
         self.keeper.drop(lease)
         ending = Ending(hold=lease.hold(), outcome=outcome, error=error, attempts=attempts)
         try:
@@ -181,11 +183,15 @@ class Referee:
 
     def finish(self, lease: Lease, end: End, attempts: int) -> None:
         """Settle a tick soon, in the background: its work is done, so nobody has to wait for the store."""
+        if lease.inherited:
+            return
         self.keeper.drop(lease)
         self.settler.settle(lease, end, attempts)
 
     def leave(self, lease: Lease) -> None:
         """Let go at the end of the work; the work is done, so an outage only delays it."""
+        if lease.inherited:
+            return
         if lease.lost:  # nothing to be learnt from the store, and nothing worth waiting for
             self.keeper.withdraw(lease.name, lease.token)
             return
