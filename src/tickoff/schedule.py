@@ -102,7 +102,7 @@ class Cron:
         """The first tick strictly after the instant; None in the far future only."""
         if instant >= LAST_INSTANT:
             return None
-        tick = self._next(max(instant, 0) // 1000)
+        tick = _next(self, max(instant, 0) // 1000)
         return tick * 1000 if tick is not None and tick * 1000 <= LAST_INSTANT else None
 
     def upto(self, instant: int) -> int | None:
@@ -129,7 +129,8 @@ class Cron:
             return ""
         return f"clock goes forward: there is no {named:%H:%M}, moved here"
 
-    def _next(self, second: int) -> int | None:
+    def next_second(self, second: int) -> int | None:
+        """The first tick strictly after the second, in seconds as `second` is."""
         here = local(self._zone, second)
         found = self._forward(_wall(here), second)
         if here.fold or not _is_repeated(here):
@@ -210,6 +211,11 @@ def ticks(schedule: Schedule, instant: int) -> Iterator[int]:
     while (tick := schedule.after(instant)) is not None:
         yield tick
         instant = tick
+
+
+@lru_cache(maxsize=4096)  # jobs with one line ask at one instant: thousands, at the full hour
+def _next(schedule: Cron, second: int) -> int | None:
+    return schedule.next_second(second)
 
 
 @lru_cache(maxsize=20_000)  # asked for by each heartbeat, and the same the whole day
