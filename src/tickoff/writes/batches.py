@@ -1,0 +1,120 @@
+"""Rows in batches: read as they come, checked one by one, the last of each key kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+from ..errors import ConfigError
+from .target import Target
+
+BATCH = 1000
+"""Rows written by one statement."""
+
+Row = Mapping[str, Any]
+Batch = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The columns that all rows have, in the order of the first, and the batches of their values."""
+
+    names: tuple[str, ...]
+    batches: Iterator[tuple[int, Batch]]
+    """How many rows were read, and the values to write: fewer where a key came twice."""
+
+
+def rows_of(rows: Iterable[Row], target: Target) -> Rows | None:
+    """The rows, None when there are none."""
+    stream = iter(_iterable(rows))
+    first = next(stream, None)
+    if first is None:
+        return None
+    names = _names(first, target)
+    return Rows(names, _batches(first, stream, names, target))
+
+
+def _iterable(rows: Iterable[Row]) -> Iterable[Row]:
+    if isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
+        raise ConfigError(
+            f"rows={type(rows).__name__} is no series of rows; pass a list or a generator of dicts"
+        )
+    return rows
+
+
+def _names(first: object, target: Target) -> tuple[str, ...]:
+    if not isinstance(first, Mapping):
+        raise _no_mapping(1, first)
+    names = tuple(first)
+    unknown = [name for name in names if name not in target.columns]
+    if unknown:
+        raise ConfigError(
+            f"row 1 has {_listed(unknown)}, which {target.table.fullname} has not; "
+            f"its columns are {', '.join(target.columns)}"
+        )
+    missing = [name for name in target.key if name not in names]
+    if missing:
+        raise ConfigError(f"row 1 has no {_listed(missing)}, which is the key; give every row its key")
+    return names
+
+
+def _batches(
+    first: Row, rest: Iterator[Row], names: tuple[str, ...], target: Target
+) -> Iterator[tuple[int, Batch]]:
+    values, key = _getter(names), _getter(tuple(names.index(name) for name in target.key))
+    chunk, number = [first, *islice(rest, BATCH - 1)], 1
+    while chunk:
+        last: dict[Any, tuple[Any, ...]] = {}
+        for place, row in enumerate(chunk, number):
+            if type(row) is not dict or tuple(row) != names:
+                _check(row, names, place)
+            taken = values(row)
+            last[key(taken)] = taken
+        _refuse_empty_keys(last, target, chunk, number)
+        yield len(chunk), list(last.values())
+        number += len(chunk)
+        chunk = list(islice(rest, BATCH))
+
+
+def _check(row: object, names: tuple[str, ...], number: int) -> None:
+    if not isinstance(row, Mapping):
+        raise _no_mapping(number, row)
+    if row.keys() == set(names):
+        return
+    lacks = [name for name in names if name not in row]
+    more = [name for name in row if name not in names]
+    said = [f"lacks {_listed(lacks)}"] * bool(lacks) + [f"has {_listed(more)} beside"] * bool(more)
+    raise ConfigError(
+        f"row {number} {' and '.join(said)}, unlike row 1; all rows of an upsert need the same columns: "
+        "fill them up, or upsert each kind by itself"
+    )
+
+
+def _refuse_empty_keys(last: Mapping[Any, Any], target: Target, chunk: list[Row], number: int) -> None:
+    if not any(None in key for key in last):
+        return
+    place = next(n for n, row in enumerate(chunk, number) if any(row[name] is None for name in target.key))
+    raise ConfigError(
+        f"row {place} has None in its key {_listed(target.key)}; no unique index stops a second one like it"
+    )
+
+
+def _getter(names: tuple[Any, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """The values of these columns as a tuple, also for one column."""
+    if len(names) == 1:
+        (only,) = names
+        return lambda row: (row[only],)
+    return itemgetter(*names)
+
+
+def _no_mapping(number: int, row: object) -> ConfigError:
+    return ConfigError(
+        f"row {number} is of type {type(row).__name__}; pass mappings of column to value, such as dicts"
+    )
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(repr(name) for name in names)
