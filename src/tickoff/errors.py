@@ -70,8 +70,8 @@ class FenceHeld(TickoffError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"another transaction holds the fence of {name} and did not end in time, perhaps because its process "
-            "is stopped; roll this transaction back and try again"
+            f"another transaction holds the fence of {name} and did not end in time, perhaps because its "
+            "process is stopped; roll this transaction back and try again"
         )
         self.name = name
 

@@ -67,16 +67,20 @@ def _batches(
     values, key = _getter(names), _getter(tuple(names.index(name) for name in target.key))
     chunk, number = [first, *islice(rest, BATCH - 1)], 1
     while chunk:
-        last: dict[Any, tuple[Any, ...]] = {}
-        for place, row in enumerate(chunk, number):
-            if type(row) is not dict or tuple(row) != names:
+        if not _all_alike(chunk, names):
+            for place, row in enumerate(chunk, number):
                 _check(row, names, place)
-            taken = values(row)
-            last[key(taken)] = taken
+        taken = list(map(values, chunk))
+        last = dict(zip(map(key, taken), taken, strict=True))
         _refuse_empty_keys(last, target, chunk, number)
         yield len(chunk), list(last.values())
         number += len(chunk)
         chunk = list(islice(rest, BATCH))
+
+
+def _all_alike(chunk: list[Row], names: tuple[str, ...]) -> bool:
+    """Whether all are dicts with these columns in this order: nearly always, so it is asked all at once."""
+    return set(map(type, chunk)) == {dict} and set(map(tuple, chunk)) == {names}
 
 
 def _check(row: object, names: tuple[str, ...], number: int) -> None:
@@ -94,12 +98,18 @@ def _check(row: object, names: tuple[str, ...], number: int) -> None:
 
 
 def _refuse_empty_keys(last: Mapping[Any, Any], target: Target, chunk: list[Row], number: int) -> None:
-    if not any(None in key for key in last):
-        return
-    place = next(n for n, row in enumerate(chunk, number) if any(row[name] is None for name in target.key))
-    raise ConfigError(
-        f"row {place} has None in its key {_listed(target.key)}; no unique index stops a second one like it"
-    )
+    if any(None in key for key in last):
+        place = next(n for n, row in enumerate(chunk, number) if any(row[one] is None for one in target.key))
+        raise ConfigError(
+            f"row {place} has None in its key {_listed(target.key)}; "
+            "no unique index stops a second one like it, so give it a key"
+        )
+    if target.counts_from_zero and (0,) in last:
+        place = next(n for n, row in enumerate(chunk, number) if row[target.key[0]] == 0)
+        raise ConfigError(
+            f"row {place} has 0 in its key {_listed(target.key)}, where MySQL puts the next free number; "
+            "begin at 1, or take AUTO_INCREMENT off the column"
+        )
 
 
 def _getter(names: tuple[Any, ...]) -> Callable[[Any], tuple[Any, ...]]:

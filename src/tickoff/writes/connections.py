@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import cache
 from typing import Any, Protocol
@@ -194,7 +194,8 @@ def _django_dialect(vendor: str) -> sa.Dialect:
         raise ConfigError(
             f"the database {vendor!r} is not supported; use SQLite, PostgreSQL, MySQL or MariaDB"
         )
-    return sa.make_url(f"{vendor}://").get_dialect()(paramstyle="format")
+    make: Callable[..., sa.Dialect] = sa.make_url(f"{vendor}://").get_dialect()
+    return make(paramstyle="format")
 
 
 def _run_django(connection: Any, dialect: sa.Dialect, statement: Any, values: Mapping[str, Any]) -> Any:

@@ -60,7 +60,7 @@ def exists(dialect_name: str) -> sa.TextClause:
 
 @cache
 def raise_to(dialect_name: str) -> sa.Insert:
-    """Put the row of `name` up to `fence`, never down, and lock it (not for PostgreSQL, which has its own)."""
+    """Put the row of `name` up to `fence`, never down, and lock it; `limits` has it for the others."""
     if dialect_name == "sqlite":
         plain = sqlite.insert(table).values(name=sa.bindparam("name"), fence=sa.bindparam("fence"))
         highest = sa.func.max(table.c.fence, plain.excluded.fence)

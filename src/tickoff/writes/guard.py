@@ -82,7 +82,7 @@ def _make_apart(transaction: Transaction) -> None:
 
 def _missing(transaction: Transaction) -> ConfigError:
     return ConfigError(
-        f"the table {fences.table.name} is missing and could not be made; make it once, as somebody who may:\n"
+        f"the table {fences.table.name} is missing and could not be made; let somebody who may do it:\n"
         + fences.ddl(transaction.dialect.name)
     )
 

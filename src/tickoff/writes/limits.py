@@ -36,7 +36,7 @@ _RAISE = sa.text(f"""
     SELECT CAST(:name AS varchar), CAST(:fence AS bigint) FROM bounded
     ON CONFLICT (name) DO UPDATE SET fence = greatest(held.fence, excluded.fence)
     RETURNING fence, (SELECT patience FROM bounded)
-""")
+""")  # noqa: S608 - constants
 
 # The user's own limit is kept beside, so that a second guard in a transaction can prolong ours.
 _LIMIT = sa.text(f"""
@@ -50,7 +50,7 @@ _LIMIT = sa.text(f"""
         set_config('lock_timeout', :patience, true),
         set_config('idle_in_transaction_session_timeout', {_shortest("idle")}, true)
     FROM own
-""")
+""")  # noqa: S608 - constants
 
 
 def raise_on_postgres(transaction: Transaction, name: str, fence: int, left: float) -> int:
@@ -63,11 +63,11 @@ def raise_on_postgres(transaction: Transaction, name: str, fence: int, left: flo
 
 def raise_on_mariadb(seconds: int) -> sa.TextClause:
     """The statement that raises the fence, with a bounded wait for the row."""
-    return sa.text(
-        f"SET STATEMENT innodb_lock_wait_timeout = LEAST(@@innodb_lock_wait_timeout, {seconds:d}) FOR "
-        "INSERT INTO tickoff_fence (name, fence) VALUES (:name, :fence) "
-        "ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))"
-    )
+    return sa.text(f"""
+        SET STATEMENT innodb_lock_wait_timeout = LEAST(@@innodb_lock_wait_timeout, {seconds:d}) FOR
+        INSERT INTO tickoff_fence (name, fence) VALUES (:name, :fence)
+        ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))
+    """)  # noqa: S608 - constants and a number
 
 
 _IDLE = "tickoff_idle"
@@ -75,7 +75,7 @@ _IDLE = "tickoff_idle"
 
 
 def end_when_idle(connection: sa.Connection, seconds: int) -> None:
-    """Have MariaDB end the session when it idles in this transaction; a session's limit, so it is put back."""
+    """Have MariaDB end the session when it idles in this transaction; put back at its end."""
     if not sa.event.contains(connection, "commit", _put_back):
         for end in ("commit", "rollback"):
             sa.event.listen(connection, end, _put_back)
@@ -100,7 +100,8 @@ def _say(connection: sa.Connection, text: str) -> int:
     cursor = connection.connection.cursor()
     try:
         cursor.execute(text)
-        return int(cursor.fetchone()[0]) if cursor.description else 0
+        row = cursor.fetchone() if cursor.description else None
+        return int(row[0]) if row else 0
     finally:
         cursor.close()
 

@@ -21,6 +21,8 @@ class Target:
     key: tuple[str, ...]
     rivals: bool
     """Whether another unique key than ours can be hit; only MySQL needs to know."""
+    counts_from_zero: bool
+    """Whether the database takes a 0 in the key for "the next number", as MySQL does."""
 
 
 def target_of(connection: sa.Connection, table: object, key: str | tuple[str, ...]) -> Target:
@@ -39,7 +41,18 @@ def target_of(connection: sa.Connection, table: object, key: str | tuple[str, ..
             f"key={key!r} is not unique in {found.fullname}, so a repeated import would add its rows again; "
             f"add a unique index on ({', '.join(sorted(wanted))}), or use another key"
         )
-    return Target(found, columns, names, rivals=any(one != wanted for one in unique))
+    return Target(
+        found,
+        columns,
+        names,
+        rivals=any(one != wanted for one in unique),
+        counts_from_zero=len(names) == 1 and _counts_from_zero(connection, columns[names[0]]),
+    )
+
+
+def _counts_from_zero(connection: sa.Connection, column: sa.Column[Any]) -> bool:
+    on_mysql = connection.dialect.name in {"mysql", "mariadb"}
+    return on_mysql and column.table.autoincrement_column is column
 
 
 def _table(connection: sa.Connection, table: object) -> tuple[sa.Table, Mapping[str, sa.Column[Any]]]:
@@ -56,11 +69,12 @@ def _table(connection: sa.Connection, table: object) -> tuple[sa.Table, Mapping[
         raise ConfigError(
             f"table={mapper.class_.__name__} is mapped to several tables; pass one Table at a time"
         )
-    return mapper.local_table, {one.key: one.columns[0] for one in mapper.column_attrs if _is_column(one)}
+    return mapper.local_table, _attributes(mapper)
 
 
-def _is_column(attribute: Any) -> bool:
-    return isinstance(attribute.columns[0], sa.Column)
+def _attributes(mapper: Mapper[Any]) -> Mapping[str, sa.Column[Any]]:
+    found = {one.key: one.columns[0] for one in mapper.column_attrs}
+    return {name: column for name, column in found.items() if isinstance(column, sa.Column)}
 
 
 def _reflected(connection: sa.Connection, name: str) -> sa.Table:
@@ -77,7 +91,7 @@ def _reflected(connection: sa.Connection, name: str) -> sa.Table:
 
 
 def _unique_keys(connection: sa.Connection, table: sa.Table, wanted: set[str]) -> list[set[str]]:
-    """The sets of columns that are unique: as declared, and where that does not suffice, as in the database."""
+    """The sets of columns that are unique, as declared, else as the database has them."""
     declared = _declared(table)
     if wanted in declared and connection.dialect.name not in {"mysql", "mariadb"}:
         return declared

@@ -16,6 +16,8 @@ from .target import Target, target_of
 _OUT_OF_RANGE = 1690
 """MySQL's number for what `forms` provokes when a row hits another unique key than ours."""
 
+_DUPLICATE = 1062
+
 
 def upsert(
     db: object,
@@ -34,7 +36,8 @@ def upsert(
         try:
             form.write(connection, batch)
         except sa.exc.DBAPIError as error:
-            _tell_of_rivals(target, error)
+            if target.rivals and _hit_a_rival(error):
+                raise _rival(connection, target, error) from error
             raise
         count += read
     return count
@@ -48,13 +51,17 @@ def _connection(db: object, table: object) -> sa.Connection:
     return sqlalchemy_connection(db, **bind)
 
 
-def _tell_of_rivals(target: Target, error: sa.exc.DBAPIError) -> None:
-    """Say in words what MySQL could only say by an overflow."""
-    number = error.orig.args[0] if error.orig is not None and error.orig.args else None
-    if target.rivals and number == _OUT_OF_RANGE and "exp(" in str(error.orig):
-        raise sa.exc.IntegrityError(
-            f"a row for {target.table.fullname} has the value of another row in a unique key other than "
-            f"({', '.join(target.key)})",
-            None,
-            error.orig or error,
-        ) from error
+def _hit_a_rival(error: sa.exc.DBAPIError) -> bool:
+    """Whether MySQL says, by an overflow, that a row has hit another row through another unique key."""
+    said = error.orig.args if error.orig is not None else ()
+    return len(said) > 1 and said[0] == _OUT_OF_RANGE and "exp(" in str(said[1])
+
+
+def _rival(connection: sa.Connection, target: Target, error: sa.exc.DBAPIError) -> sa.exc.IntegrityError:
+    """The error in the words and the class that other databases have for it."""
+    text = (
+        f"a row for {target.table.fullname} has another row's value in a unique key other than "
+        f"({', '.join(target.key)})"
+    )
+    driver = connection.dialect.loaded_dbapi
+    return sa.exc.IntegrityError(error.statement, None, driver.IntegrityError(_DUPLICATE, text))
