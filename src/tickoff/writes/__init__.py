@@ -24,7 +24,7 @@ def guard(db: Guardable, name: str, fence: int, left: float) -> None:
 
     `left` is how many seconds the lease is still good for.
     """
-    from .guard import guard as guarded
+    from .guarding import guard as guarded
 
     guarded(db, name, fence, left)
 
@@ -47,7 +47,7 @@ def upsert(
 
     Rows that are there with the same values are left alone, so that a repeated import changes nothing.
     """
-    from .upsert import upsert as upserted
+    from .upserting import upsert as upserted
 
     return upserted(db, table, rows, key)
 
