@@ -18,14 +18,15 @@ _DRIVERS = {"postgres": "postgresql+psycopg", "mariadb": "mysql+pymysql"}
 @contextmanager
 def database(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[sa.Engine]:
     """An Engine on an empty database of this kind."""
-    engine = sa.create_engine(_url(kind, request, folder))
+    engine = sa.create_engine(url_of_empty(kind, request, folder))
     try:
         yield engine
     finally:
         engine.dispose()
 
 
-def _url(kind: str, request: pytest.FixtureRequest, folder: Path) -> sa.URL:
+def url_of_empty(kind: str, request: pytest.FixtureRequest, folder: Path) -> sa.URL:
+    """The URL of an empty database of this kind."""
     if kind == "sqlite":
         return sa.make_url(f"sqlite:///{folder}/shop.db")
     server = sa.make_url(request.getfixturevalue(kind).url).set(drivername=_DRIVERS[kind])

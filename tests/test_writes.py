@@ -66,9 +66,9 @@ def test_the_fence_of_a_guarded_transaction_is_kept_with_it(engine: sa.Engine, l
     with engine.begin() as db:
         lease.guard(db)
     assert high_of(engine, lease.name) == lease.fence
-    with pytest.raises(RuntimeError, match="no"), lease.transaction(engine) as db:
-        db.exec_driver_sql("UPDATE tickoff_fence SET fence = fence + 1")
-        raise RuntimeError("no")
+    with engine.connect() as db:
+        writes.guard(db, lease.name, lease.fence + 1, 60.0)
+        db.rollback()
     assert high_of(engine, lease.name) == lease.fence
 
 
@@ -131,7 +131,7 @@ def test_a_transaction_is_not_committed_when_the_lease_was_lost_in_it(
     """The last check comes before the commit."""
     with lease.transaction(engine):
         pass
-    with pytest.raises(LeaseLost), lease.transaction(engine) as db:
+    with pytest.raises(LeaseLost), lease.transaction(engine) as db:  # noqa: PT012 - it is raised on leaving
         db.exec_driver_sql("DELETE FROM tickoff_fence")
         lease.lose("for the test")
     assert high_of(engine, lease.name) == lease.fence
@@ -282,11 +282,10 @@ def test_the_table_is_made_without_ending_the_users_transaction(engine: sa.Engin
     """MySQL commits what is open at every CREATE: so it is sent elsewhere."""
     with engine.begin() as db:
         db.exec_driver_sql("CREATE TABLE t (x integer)")
-    with pytest.raises(RuntimeError), engine.begin() as db:
+    with engine.connect() as db:
         db.exec_driver_sql("INSERT INTO t VALUES (1)")
         lease.guard(db)
-        raise RuntimeError("roll back")
-    with engine.connect() as db:
+        db.rollback()
         assert db.exec_driver_sql("SELECT count(*) FROM t").scalar() == 0
 
 
@@ -383,7 +382,9 @@ def test_a_holder_stopped_inside_its_transaction_does_not_block_the_taker(
         taker = taken_over(Tickoff(store), name)
         if engine.name == "sqlite":
             with pytest.raises(FenceHeld):
-                write(taker, sa.create_engine(engine.url, connect_args={"timeout": 0.2}))
+                write(
+                    taker, sa.create_engine(engine.url, connect_args={"timeout": 0.2}, poolclass=sa.NullPool)
+                )
         else:
             began = time.monotonic()
             write(taker, engine)
@@ -399,7 +400,9 @@ def test_the_taker_gives_up_waiting_when_its_own_lease_would_end(engine: sa.Engi
     """With an error of its own, and not before."""
     with engine.begin() as db:
         writes.guard(db, "a", 1, 60.0)
-    patient = engine if engine.name != "sqlite" else sa.create_engine(engine.url, connect_args={"timeout": 1})
+    patient = engine
+    if engine.name == "sqlite":
+        patient = sa.create_engine(engine.url, connect_args={"timeout": 1}, poolclass=sa.NullPool)
     with engine.connect() as holder, patient.connect() as taker:
         writes.guard(holder, "a", 2, 60.0)
         began = time.monotonic()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
@@ -15,7 +15,8 @@ BATCH = 1000
 """Rows written by one statement."""
 
 Row = Mapping[str, Any]
-Batch = list[tuple[Any, ...]]
+Batch = list[list[Any]]
+"""Values by column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +65,44 @@ def _names(first: object, target: Target) -> tuple[str, ...]:
 def _batches(
     first: Row, rest: Iterator[Row], names: tuple[str, ...], target: Target
 ) -> Iterator[tuple[int, Batch]]:
-    values, key = _getter(names), _getter(tuple(names.index(name) for name in target.key))
+    places = [names.index(name) for name in target.key]
     chunk, number = [first, *islice(rest, BATCH - 1)], 1
     while chunk:
-        if not _all_alike(chunk, names):
-            for place, row in enumerate(chunk, number):
-                _check(row, names, place)
-        taken = list(map(values, chunk))
-        last = dict(zip(map(key, taken), taken, strict=True))
-        _refuse_empty_keys(last, target, chunk, number)
-        yield len(chunk), list(last.values())
+        batch = _columns(chunk, names, number)
+        _refuse_empty_keys(batch, places, target, number)
+        yield len(chunk), _last_of_each(batch, places)
         number += len(chunk)
         chunk = list(islice(rest, BATCH))
 
 
-def _all_alike(chunk: list[Row], names: tuple[str, ...]) -> bool:
-    """Whether all are dicts with these columns in this order: nearly always, so it is asked all at once."""
-    return set(map(type, chunk)) == {dict} and set(map(tuple, chunk)) == {names}
+def _columns(chunk: list[Row], names: tuple[str, ...], number: int) -> Batch:
+    """The values by column; checked all at once, because nearly always nothing is wrong."""
+    if set(map(type, chunk)) != {dict} or sum(map(len, chunk)) != len(chunk) * len(names):
+        _check_each(chunk, names, number)
+    try:
+        return [list(map(itemgetter(name), chunk)) for name in names]
+    except KeyError:
+        _check_each(chunk, names, number)
+        raise
+
+
+def _last_of_each(batch: Batch, places: list[int]) -> Batch:
+    """Without the rows whose key comes again further down."""
+    last = {key: row for row, key in enumerate(zip(*(batch[place] for place in places), strict=True))}
+    if len(last) == len(batch[0]):
+        return batch
+    return [[column[row] for row in last.values()] for column in batch]
+
+
+def _check_each(chunk: list[Row], names: tuple[str, ...], number: int) -> None:
+    for place, row in enumerate(chunk, number):
+        _check(row, names, place)
 
 
 def _check(row: object, names: tuple[str, ...], number: int) -> None:
     if not isinstance(row, Mapping):
         raise _no_mapping(number, row)
-    if row.keys() == set(names):
+    if set(row) == set(names):
         return
     lacks = [name for name in names if name not in row]
     more = [name for name in row if name not in names]
@@ -97,27 +113,18 @@ def _check(row: object, names: tuple[str, ...], number: int) -> None:
     )
 
 
-def _refuse_empty_keys(last: Mapping[Any, Any], target: Target, chunk: list[Row], number: int) -> None:
-    if any(None in key for key in last):
-        place = next(n for n, row in enumerate(chunk, number) if any(row[one] is None for one in target.key))
+def _refuse_empty_keys(batch: Batch, places: list[int], target: Target, number: int) -> None:
+    for name, place in zip(target.key, places, strict=True):
+        if None in batch[place]:
+            raise ConfigError(
+                f"row {number + batch[place].index(None)} has None in its key {name!r}; "
+                "no unique index stops a second one like it, so give it a key"
+            )
+    if target.counts_from_zero and 0 in batch[places[0]]:
         raise ConfigError(
-            f"row {place} has None in its key {_listed(target.key)}; "
-            "no unique index stops a second one like it, so give it a key"
+            f"row {number + batch[places[0]].index(0)} has 0 in its key {target.key[0]!r}, where MySQL puts the "
+            "next free number; begin at 1, or take AUTO_INCREMENT off the column"
         )
-    if target.counts_from_zero and (0,) in last:
-        place = next(n for n, row in enumerate(chunk, number) if row[target.key[0]] == 0)
-        raise ConfigError(
-            f"row {place} has 0 in its key {_listed(target.key)}, where MySQL puts the next free number; "
-            "begin at 1, or take AUTO_INCREMENT off the column"
-        )
-
-
-def _getter(names: tuple[Any, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """The values of these columns as a tuple, also for one column."""
-    if len(names) == 1:
-        (only,) = names
-        return lambda row: (row[only],)
-    return itemgetter(*names)
 
 
 def _no_mapping(number: int, row: object) -> ConfigError:

@@ -81,7 +81,7 @@ class OnSqlAlchemy:
     def run_apart(self, statement: sa.Executable) -> Any:
         """Connect as the engine does, but beside its pool, which may have no connection left."""
         engine = self.connection.engine
-        own = sa.create_engine(engine.url, pool=engine.pool.recreate())
+        own = sa.Engine(engine.pool.recreate(), engine.dialect, engine.url)  # an async one would do, too
         try:
             with own.begin() as connection:
                 return OnSqlAlchemy(connection).run(statement)
