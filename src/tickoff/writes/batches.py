@@ -122,8 +122,8 @@ def _refuse_empty_keys(batch: Batch, places: list[int], target: Target, number: 
             )
     if target.counts_from_zero and 0 in batch[places[0]]:
         raise ConfigError(
-            f"row {number + batch[places[0]].index(0)} has 0 in its key {target.key[0]!r}, where MySQL puts the "
-            "next free number; begin at 1, or take AUTO_INCREMENT off the column"
+            f"row {number + batch[places[0]].index(0)} has 0 in its key {target.key[0]!r}, where MySQL puts "
+            "the next free number; begin at 1, or take AUTO_INCREMENT off the column"
         )
 
 
