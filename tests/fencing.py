@@ -65,7 +65,7 @@ def guard_at_random(url: str, seed: int, results: Any) -> None:
     """Guard with fences that mostly grow, and log what was accepted; say how many were and were not."""
     engine = sa.create_engine(url, connect_args={"timeout": 60} if url.startswith("sqlite") else {})
     dice, accepted, refused = random.Random(seed), 0, 0
-    for step in range(40):
+    for step in range(20):
         fence = step * 10 + dice.randrange(60)
         try:
             with engine.begin() as db:
