@@ -19,6 +19,7 @@ from .lease import TELL_AFTER, Lease
 from .model import Answer, Bid, Ending, Outcome, Skipped, held, skipped
 from .names import new_token, owner
 from .stores.base import LeaseStore
+from .work import End
 
 _log = logging.getLogger("tickoff")
 
@@ -125,6 +126,23 @@ class Referee:
         self.knowledge.learn(answer.entry)
         lease.settled(ours=answer.ok)
         return answer.ok
+
+    def finish(self, lease: Lease, end: End, attempts: int = 1) -> bool:
+        """Settle at the end of the work, which an outage only delays; False when the tick was lost.
+
+        It is never released instead: a tick given back counts as unstarted, and would run again.
+        """
+        lost = lease.lost
+        if not lost:
+            try:
+                return self.settle(lease, end.outcome, end.error, attempts)
+            except StoreUnreachable as error:
+                _log.warning("the end of %s is told as soon as the store answers: %s", lease.name, error)
+        ending = Ending(hold=lease.hold(), outcome=end.outcome, error=end.error, attempts=attempts)
+        self.keeper.drop(lease)
+        self.keeper.settle(ending)
+        lease.settled(ours=not lost)
+        return not lost
 
     def leave(self, lease: Lease) -> None:
         """Let go at the end of the work; the work is done, so an outage only delays it."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from .locks import Locks
+from .once import Onces
 
 __all__ = ["Tickoff"]
 
 
-class Tickoff(Locks):
+class Tickoff(Locks, Onces):
     """Work for a fleet, refereed by the Redis or the database it already has.
 
     Making one connects to nothing and starts no thread; the environment is read at first use

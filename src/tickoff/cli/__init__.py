@@ -9,6 +9,8 @@ import click
 from ..errors import TickoffError
 from .demo import demo
 from .exits import INTERRUPTED, report
+from .lock import lock
+from .once import once
 from .schema import migrate, schema
 
 
@@ -21,7 +23,7 @@ def program() -> None:
     """
 
 
-for _command in (demo, schema, migrate):
+for _command in (demo, once, lock, schema, migrate):
     program.add_command(_command)
 
 

@@ -36,6 +36,8 @@ class Child:
         _look_for(command[0])
         self._command = command
         self._code: int | None = None
+        self.started = False
+        """Whether it may have begun."""
         word, self._word = os.pipe()
         self._trouble, trouble = os.pipe()
         parent = os.getpid()
@@ -57,15 +59,18 @@ class Child:
         self._close_word()
         os.close(self._trouble)
         if self._code is None:
+            self._signal(signal.SIGKILL if self.started else signal.SIGTERM)
             os.waitpid(self.pid, 0)
 
     def start(self, variables: dict[str, str]) -> None:
         """Give the word; returns once the command runs, or raises `CannotRun`."""
+        self.started = True
         with contextlib.suppress(BrokenPipeError):  # killed while it waited: its status will tell
             os.write(self._word, json.dumps(variables).encode())
         self._close_word()
         number = os.read(self._trouble, 16)
         if number:
+            self.started = False
             raise CannotRun(self._command[0], int(number))
 
     def look(self) -> int | None:
