@@ -47,6 +47,7 @@ class Lease:
         self._released = False
         self._on_loss: list[Callable[[], None]] = []
         self._scope: CancelScope | None = None
+        self.renew_at = self.tell_at = self.deadline = sent
         self._good_from(sent)
 
     @property

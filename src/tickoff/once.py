@@ -54,7 +54,7 @@ class Plan:
     takeover: bool
 
     def attempts_after(self, outcome: Outcome) -> int:
-        """How often its tick may be started after such an end: a lost run is taken over like a crashed one."""
+        """How often its tick may be started after such an end; a lost run is taken over as a crashed one is."""
         return self.starts if outcome is Outcome.LOST else self.attempts
 
 
@@ -102,7 +102,9 @@ class Firing:
         """Seconds until it is worth racing again; None when somebody else has the tick."""
         if skipped.why is Why.TOO_EARLY:
             return self._patience(skipped, now)
-        return random.uniform(0.5, 1) * _STANDBY_PAUSE if self._stands_by(skipped, now) else None  # noqa: S311 - spreading out, not secrecy
+        if not self._stands_by(skipped, now):
+            return None
+        return _STANDBY_PAUSE * random.uniform(0.5, 1)  # noqa: S311 - spreading out, not secrecy
 
     def won(self, referee: Referee, lease: Lease) -> Won:
         """The tick in our hands."""

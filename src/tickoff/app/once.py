@@ -67,7 +67,7 @@ class Onces(Core):
             attempts=attempts,
             recover=recover,
         )
-        return functools.partial(self._decorated, made)  # type: ignore[return-value] # overloads cannot be partial
+        return functools.partial(self._decorated, made)
 
     def _decorated(self, plan: Plan, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function as schedulers see it: with its name, and without the tick among its parameters."""

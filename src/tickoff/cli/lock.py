@@ -34,7 +34,7 @@ def lock(
     timeout: str | None,
     skipped_status: int,
 ) -> int:
-    """Run COMMAND while this server holds the lock NAME, and on no other server meanwhile.
+    r"""Run COMMAND while this server holds the lock NAME, and on no other server meanwhile.
 
     \b
     Example:

@@ -45,7 +45,7 @@ def once(
     recover: str,
     skipped_status: int,
 ) -> int:
-    """Run COMMAND on one server per tick, though the crontabs of all servers fire it.
+    r"""Run COMMAND on one server per tick, though the crontabs of all servers fire it.
 
     The tick is the latest instant of the schedule, so a server that is seconds or minutes late does not
     run it a second time.

@@ -1,4 +1,4 @@
-"""What `lock` and `once` share: `-- CMD`, and a status of their own for whatever goes wrong around the command.
+"""What `lock` and `once` share: `-- CMD`, and statuses of their own for what goes wrong around the command.
 
 The command's status passes through, so 1 and 2 are its words. Ours are 124 to 127 only, as `timeout` and
 `env` have it: also a bad option is 125.
@@ -38,10 +38,6 @@ Exit status:
 class Wrapper(click.Command):
     """A command line that ends in `-- CMD…`."""
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Show where the command goes."""
-        return [self.options_metavar or "", "NAME -- COMMAND..."]
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read our own options up to `--`: what follows is the command's."""
         with _failures_of_ours():
@@ -68,7 +64,7 @@ def _failures_of_ours() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        error.exit_code = WRAPPER_FAILED
+        vars(error)["exit_code"] = WRAPPER_FAILED  # declared as the class's own
         raise
 
 
@@ -77,7 +73,7 @@ def wrapping(function: F) -> F:
     for decorate in reversed(
         [
             click.argument("name"),
-            click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED),
+            click.argument("command", nargs=-1, metavar="-- COMMAND...", required=True, type=click.UNPROCESSED),
             click.option(
                 "--ttl",
                 default="60s",
