@@ -34,7 +34,7 @@ def lock(
     timeout: str | None,
     skipped_status: int,
 ) -> int:
-    r"""Run COMMAND while this server holds the lock NAME, and on no other server meanwhile.
+    """Run COMMAND while this server holds the lock NAME, and on no other server meanwhile.
 
     \b
     Example:
@@ -42,7 +42,7 @@ def lock(
 
     The command sees TICKOFF_JOB and TICKOFF_FENCE, a number greater than that of any holder before.
     It gets the signals that we get, and TERM, then KILL, before a lost lock can be given to another server.
-    """
+    """  # noqa: D301 - the escape is click's
     full, limit = full_name(check_namespace(namespace), name), timeout_seconds(timeout, "--timeout")
     length, patience = ttl_ms(ttl, "--ttl"), wait_seconds(wait, "--wait")
     with ending_tidily(), Child(command) as child, refereed(url) as referee:

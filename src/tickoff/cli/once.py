@@ -45,7 +45,7 @@ def once(
     recover: str,
     skipped_status: int,
 ) -> int:
-    r"""Run COMMAND on one server per tick, though the crontabs of all servers fire it.
+    """Run COMMAND on one server per tick, though the crontabs of all servers fire it.
 
     The tick is the latest instant of the schedule, so a server that is seconds or minutes late does not
     run it a second time.
@@ -56,7 +56,7 @@ def once(
       0 * * * *  tickoff once import-products --cron "0 * * * *" -- ./import.sh --all
 
     The command sees TICKOFF_JOB, TICKOFF_TICK (the instant, such as 2026-11-19T21:00:00Z) and TICKOFF_FENCE.
-    """
+    """  # noqa: D301 - the escapes are click's
     zone = host_zone() if cron is not None and tz is None else tz
     made = plan(
         job=name,

@@ -73,7 +73,9 @@ def wrapping(function: F) -> F:
     for decorate in reversed(
         [
             click.argument("name"),
-            click.argument("command", nargs=-1, metavar="-- COMMAND...", required=True, type=click.UNPROCESSED),
+            click.argument(
+                "command", nargs=-1, metavar="-- COMMAND...", required=True, type=click.UNPROCESSED
+            ),
             click.option(
                 "--ttl",
                 default="60s",
