@@ -54,7 +54,7 @@ class Plan:
     takeover: bool
 
     def attempts_after(self, outcome: Outcome) -> int:
-        """How often its tick may be started after such an end; a lost run is taken over as a crashed one is."""
+        """How often its tick may be started after this end; a lost run counts as a crashed one."""
         return self.starts if outcome is Outcome.LOST else self.attempts
 
 
@@ -114,8 +114,8 @@ class Firing:
         ahead = (moment(self.tick) - (skipped.at or moment(self.tick))).total_seconds()
         if now + ahead > self._patient_until:
             raise TickoffError(
-                f"{self._plan.job} was fired {ahead:.1f} s before its tick by the store's clock: this machine's "
-                "clock is that far ahead of the store's; let both keep time by NTP"
+                f"{self._plan.job} was fired {ahead:.1f} s before its tick by the store's clock: so far is this "
+                "machine's clock ahead of it; let both keep time by NTP"
             )
         return ahead + 0.001
 
