@@ -114,8 +114,8 @@ class Firing:
         ahead = (moment(self.tick) - (skipped.at or moment(self.tick))).total_seconds()
         if now + ahead > self._patient_until:
             raise TickoffError(
-                f"{self._plan.job} was fired {ahead:.1f} s before its tick by the store's clock: so far is this "
-                "machine's clock ahead of it; let both keep time by NTP"
+                f"{self._plan.job} was fired {ahead:.1f} s before its tick by the store's clock: "
+                "so far is this machine's clock ahead; let both keep time by NTP"
             )
         return ahead + 0.001
 
