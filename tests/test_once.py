@@ -137,7 +137,7 @@ def test_a_failure_is_recorded_and_raised_and_not_repeated(jobs: Tickoff, name: 
     def work() -> None:
         raise ValueError("no\nsuch  row")
 
-    with pytest.raises(ValueError, match="no\\ssuch"):
+    with pytest.raises(ValueError, match=r"no\ssuch"):
         work()
     assert work() is None
     run = last_run(jobs, name)

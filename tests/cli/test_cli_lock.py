@@ -242,7 +242,7 @@ def test_what_a_command_leaves_behind_on_purpose_stays(tickoff, url, name):
 
 @pytest.mark.parametrize("script", ["echo $$; while :; do sleep 0.05; done", IGNORES_TERM])
 def test_a_lost_lock_ends_the_command_before_the_store_gives_it_away(environment, redis, name, script):
-    """Cut off from the store: TERM at two thirds of the TTL, KILL by nine tenths, and only then another wins."""
+    """Cut off: TERM at two thirds of the TTL, KILL by nine tenths, and only then another wins."""
     jobs = Tickoff(redis.url)
     with proxy_to(redis.port) as proxy:
         url = f"redis://127.0.0.1:{proxy.port}/0"
