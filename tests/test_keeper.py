@@ -156,7 +156,7 @@ def test_withdrawals_are_tried_until_they_get_through(store: CountingStore) -> N
     for i in range(5):
         keeper.step(now + i)
     assert calls == ["a", "a", "a"]
-    assert keeper.errands == 0
+    assert keeper.withdrawals == 0
 
 
 def test_a_loop_survives_an_error_in_its_step() -> None:

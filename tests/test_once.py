@@ -16,7 +16,7 @@ from tickoff import once as policy
 from tickoff.errors import ConfigError
 from tickoff.model import Bid, Outcome, Run, Skipped, Why, moment
 from tickoff.names import new_token
-from tickoff.once import Firing, Plan, plan
+from tickoff.once import Firing, plan
 from tickoff.schedule import cron, every
 from tickoff.stores.memory import MemoryStore
 from tickoff.tick import Tick
@@ -162,15 +162,16 @@ def test_a_failed_tick_is_tried_by_later_firings_while_it_has_attempts(jobs: Tic
     assert tried == [1, 2, 3]
 
 
-def test_a_failure_under_takeover_is_final_unless_attempts_says_otherwise(memory: Tickoff, name: str) -> None:
-    """`recover="now"` is for crashes: what raised is not tried again."""
+def test_takeover_has_three_attempts_unless_told_otherwise(memory: Tickoff, name: str) -> None:
+    """Each start of a tick counts, whether it raised or crashed."""
 
     @memory.once(name, cron=YEARLY, recover="now")
     def work() -> None:
         raise ValueError("broken")
 
-    with pytest.raises(ValueError, match="broken"):
-        work()
+    for _ in range(policy.TAKEOVERS):
+        with pytest.raises(ValueError, match="broken"):
+            work()
     assert work() is None
 
 
@@ -447,16 +448,6 @@ def test_a_store_that_is_a_moment_behind_costs_that_moment(
     assert (whys[0], whys[-1]) == (Why.TOO_EARLY, None)
 
 
-def test_a_plan_gives_a_lost_run_to_the_others_like_a_crashed_one() -> None:
-    """Under takeover only."""
-    lost = [
-        plan("job", every("60s"), 1000, None, None, how).attempts_after(Outcome.LOST)
-        for how in ("next", "now")
-    ]
-    assert lost == [1, policy.TAKEOVERS]
-    assert isinstance(MINUTELY, Plan)
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -483,3 +474,20 @@ def test_a_bad_name_is_refused_when_decorating(memory: Tickoff) -> None:
     """As it is everywhere."""
     with pytest.raises(ConfigError, match="brace"):
         memory.once("a{b}", cron=YEARLY)
+
+
+def test_a_name_that_another_function_has_is_refused(memory: Tickoff) -> None:
+    """Whoever took it first, and whatever for."""
+
+    def one() -> None: ...
+
+    def other() -> None: ...
+
+    memory.once("fired", cron=YEARLY)(one)
+    memory.cron(YEARLY, name="scheduled")(one)
+    memory.once("fired", cron=YEARLY)(one)
+    for refused in (memory.once("fired", cron=YEARLY), memory.cron(YEARLY, name="fired")):
+        with pytest.raises(ConfigError, match="'fired' is"):
+            refused(other)
+    with pytest.raises(ConfigError, match="'scheduled' is"):
+        memory.once("scheduled", cron=YEARLY)(other)

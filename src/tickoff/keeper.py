@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 import weakref
 from collections.abc import Iterable
 
 from . import forks
 from .clocks import elapsed
-from .errands import Errand, Errands
-from .errors import StoreUnreachable
+from .errors import StoreUnreachable, TickoffError
 from .knowledge import Knowledge
 from .lease import Lease
 from .loops import Loop
-from .model import Ending
 from .stores.base import IO_LIMIT, LeaseStore
 
 _log = logging.getLogger("tickoff")
@@ -33,8 +30,8 @@ _TOGETHER = 1 / 12
 _RETRY = 1 / 24
 """Fraction of the TTL between two tries to renew while the store is unreachable."""
 
-_LOOK = 0.02
-"""Seconds between two looks at whether all errands are done."""
+_WITHDRAW_RETRY = 0.5
+_WITHDRAW_FOR = 600.0
 
 
 class Watched:
@@ -110,14 +107,15 @@ class Judge:
 
 
 class Keeper:
-    """Renews the leases of one store, and runs the errands that an outage left, until they get through."""
+    """Renews the leases of one store, and withdraws races that were given up, until it gets through."""
 
     def __init__(self, store: LeaseStore, knowledge: Knowledge, judge: Judge | None = None) -> None:
         self._store = store
         self._knowledge = knowledge
         self._judge = judge or process_judge()
         self._watched = Watched()
-        self._errands = Errands()
+        self._withdrawn: dict[str, tuple[str, float]] = {}
+        self._withdraw_at = math.inf
         self._unreachable = False
         self._lane: tuple[float, LeaseStore] | None = None
         self._loop = Loop("tickoff-keeper", self.step)
@@ -135,14 +133,9 @@ class Keeper:
 
     def withdraw(self, name: str, token: str) -> None:
         """Take a race back, in the background: whatever becomes of its request, it wins nothing."""
-        in_vain = f"a race for {name} could not be withdrawn; it may hold the name for one TTL"
-        self._run(token, Errand(lambda store: store.withdraw(name, token), in_vain))
-
-    def settle(self, ending: Ending) -> None:
-        """Tell the store, in the background, how a tick ended; a lease that runs out meanwhile is lost."""
-        name = ending.hold.name
-        in_vain = f"the end of a tick of {name} could not be told; the history calls it crashed"
-        self._run(ending.hold.token, Errand(lambda store: self._settled(store, ending), in_vain))
+        self._withdrawn[token] = (name, elapsed() + _WITHDRAW_FOR)
+        self._withdraw_at = 0.0
+        self._loop.wake_by(elapsed())
 
     def step(self, now: float) -> float | None:
         """Renew what is due and withdraw what is pending; when to come back."""
@@ -150,21 +143,16 @@ class Keeper:
         leases = self._watched.current()
         if any(lease.renew_at <= now for lease in leases):
             self._renew([lease for lease in leases if lease.renew_at <= now + lease.ttl * _TOGETHER], now)
-        if self._errands.due <= now:
-            self._errands.run(self._lane[1] if self._lane else self._bounded(()), now)
+        if self._withdraw_at <= now:
+            self._withdraw_all(now)
         self._report_losses()
         due = [lease.renew_at for lease in leases if not lease.over]
-        return min([*due, self._errands.due]) if due or self._errands else None
+        return min([*due, self._withdraw_at], default=None) if due or self._withdrawn else None
 
     @property
-    def errands(self) -> int:
-        """How much the store is still to be told."""
-        return len(self._errands)
-
-    def drain(self, until: float) -> None:
-        """Wait for the errands to be done, but no longer than until then: for a process about to end."""
-        while self._errands and elapsed() < until:
-            time.sleep(_LOOK)
+    def withdrawals(self) -> int:
+        """How many races are still to be withdrawn."""
+        return len(self._withdrawn)
 
     def close(self) -> None:
         """Stop the thread and close its connections."""
@@ -176,7 +164,7 @@ class Keeper:
     def after_fork(self) -> None:
         """A child holds nothing."""
         self._watched.clear()
-        self._errands.clear()
+        self._withdrawn = {}
         if self._lane is not None:
             self._lane[1].forget_connections()
         self._lane = None
@@ -212,13 +200,22 @@ class Keeper:
             self._lane = (limit, self._store.within(limit))
         return self._lane[1]
 
-    def _run(self, token: str, errand: Errand) -> None:
-        now = elapsed()
-        self._errands.add(token, errand, now)
-        self._loop.wake_by(now)
+    def _withdraw_all(self, now: float) -> None:
+        store = self._lane[1] if self._lane else self._bounded(())
+        for token, (name, until) in list(self._withdrawn.items()):
+            if now >= until:
+                _log.warning("a race for %s could not be withdrawn; it may hold the name for one TTL", name)
+            elif not self._withdraw_one(store, name, token):
+                continue
+            self._withdrawn.pop(token, None)
+        self._withdraw_at = now + _WITHDRAW_RETRY if self._withdrawn else math.inf
 
-    def _settled(self, store: LeaseStore, ending: Ending) -> None:
-        self._knowledge.learn(store.settle([ending])[0].entry)
+    def _withdraw_one(self, store: LeaseStore, name: str, token: str) -> bool:
+        try:
+            store.withdraw(name, token)
+        except TickoffError:
+            return False
+        return True
 
     def _report_losses(self) -> None:
         """One line for each lease lost: the judge, who does no I/O, leaves that to us."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from .clocks import elapsed, wall
-from .errors import ConfigError, LeaseLost, TickoffError
+from .errors import ConfigError, LeaseLost, StoreUnreachable, TickoffError
 from .lease import CancelScope, Lease
 from .model import STORE_FORGOT, Bid, Outcome, Skipped, Why, moment
 from .referee import Referee
@@ -50,12 +50,7 @@ class Plan:
     ttl: int
     timeout: float | None
     attempts: int
-    starts: int
     takeover: bool
-
-    def attempts_after(self, outcome: Outcome) -> int:
-        """How often its tick may be started after this end; a lost run counts as a crashed one."""
-        return self.starts if outcome is Outcome.LOST else self.attempts
 
 
 def plan(
@@ -72,8 +67,7 @@ def plan(
         schedule=schedule,
         ttl=ttl,
         timeout=timeout,
-        attempts=attempts or 1,
-        starts=attempts or (TAKEOVERS if takeover else 1),
+        attempts=attempts or (TAKEOVERS if takeover else 1),
         takeover=takeover,
     )
 
@@ -96,7 +90,9 @@ class Firing:
     def bid(self, referee: Referee) -> Bid:
         """The bid for its tick."""
         plan = self._plan
-        return referee.tick_bid(self._name, plan.ttl, self.tick, attempts=plan.starts, takeover=plan.takeover)
+        return referee.tick_bid(
+            self._name, plan.ttl, self.tick, attempts=plan.attempts, takeover=plan.takeover
+        )
 
     def pause(self, skipped: Skipped, now: float) -> float | None:
         """Seconds until it is worth racing again; None when somebody else has the tick."""
@@ -141,8 +137,18 @@ class Won:
         return Tick(self.plan.job, self.lease, self.at)
 
     def settle(self, end: End) -> bool:
-        """Tell the store how it ended; False when the tick was lost. An outage only delays it."""
-        return self.referee.finish(self.lease, end, self.plan.attempts_after(end.outcome))
+        """Tell the store how it ended; False when the tick was lost. An outage only delays it.
+
+        It is never released instead: a tick given back counts as unstarted, and would run again.
+        """
+        lost = self.lease.lost
+        if not lost:
+            try:
+                return self.referee.settle(self.lease, end.outcome, end.error, self.plan.attempts)
+            except StoreUnreachable as error:
+                _log.warning("the end of %s is told as soon as the store answers: %s", self.plan.job, error)
+        self.referee.finish(self.lease, end, self.plan.attempts)
+        return not lost
 
     def end(self, error: BaseException | None, *, timed_out: bool = False) -> End:
         """How the function's return or raise is to be called."""

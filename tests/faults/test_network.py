@@ -132,7 +132,7 @@ def test_a_timed_out_race_wins_nothing_when_it_arrives_later(
             referee.race(bid)
         proxy.delay = 0.0
         time.sleep(2.5)  # past the arrival of both delayed requests
-        assert eventually(lambda: referee.keeper.errands == 0, 15)
+        assert eventually(lambda: referee.keeper.withdrawals == 0, 15)
         assert not direct.read([name])[0].ok
         assert not direct.race([bid])[0].ok
 
@@ -170,7 +170,7 @@ def test_a_win_that_arrives_after_its_deadline_is_no_win(
         with pytest.raises(StoreUnreachable, match="given back"):
             referee.race(referee.bid(name, 1200))
         proxy.delay = 0.0
-        assert eventually(lambda: referee.keeper.errands == 0, 15)
+        assert eventually(lambda: referee.keeper.withdrawals == 0, 15)
         assert not direct.read([name])[0].ok
 
 

@@ -15,7 +15,7 @@ from ..referee import Referee
 from ..schedule import schedule_of
 from ..tick import Tick
 from ..work import is_async
-from .core import Core
+from .scheduled import Scheduled
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,8 +38,12 @@ class Once(Protocol):
     def __call__(self, function: Callable[P, T], /) -> Callable[P, T | None]: ...
 
 
-class Onces(Core):
+class Onces(Scheduled):
     """Ticks that somebody else fires."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._fired: dict[str, Callable[..., Any]] = {}
 
     def once(
         self,
@@ -69,8 +73,13 @@ class Onces(Core):
         )
         return functools.partial(self._decorated, made)
 
+    def _function(self, name: str) -> Callable[..., Any] | None:
+        return self._fired.get(name) or super()._function(name)
+
     def _decorated(self, plan: Plan, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function as schedulers see it: with its name, and without the tick among its parameters."""
+        self._refuse_taken(plan.job, function)
+        self._fired[plan.job] = function
         place = _place_of_tick(function)
         decorated = (_async_of if is_async(function) else _sync_of)(self._stage, plan, function, place)
         functools.update_wrapper(decorated, function)

@@ -6,6 +6,7 @@ import os
 
 import click
 
+from ..clocks import elapsed
 from ..durations import timeout_seconds, ttl_ms
 from ..model import Skipped
 from ..names import check_namespace, full_name
@@ -80,7 +81,7 @@ def _run(child: Child, won: Won) -> int:
             won.referee.leave(won.lease)  # given back unstarted: another server may run it
         raise
     ours = won.settle(finish.end)
-    won.referee.keeper.drain(won.lease.deadline)
+    won.referee.settler.flush(max(0.0, won.lease.deadline - elapsed()))
     if finish.status == os.EX_OK and not ours:
         say(f"the lease was lost before the command ended: {won.lease.why_lost}")
         return WRAPPER_FAILED

@@ -7,6 +7,7 @@ The command's status passes through, so 1 and 2 are its words. Ours are 124 to 1
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -112,5 +113,12 @@ def refereed(url: str | None) -> Iterator[Referee]:
     try:
         yield referee
     finally:
-        referee.keeper.drain(elapsed() + _LAST_WORDS)
+        _await_withdrawals(referee)
         referee.close()
+
+
+def _await_withdrawals(referee: Referee) -> None:
+    """A race given up by Ctrl-C must win nothing: let its withdrawal get through."""
+    deadline = elapsed() + _LAST_WORDS
+    while referee.keeper.withdrawals and elapsed() < deadline:
+        time.sleep(0.01)
