@@ -128,3 +128,18 @@ def test_ctrl_z_gives_the_prompt_back_and_fg_goes_on(shell, lock, redis, name):
     time.sleep(1)
     shell.type(b"line\n")
     shell.awaits("read line")
+
+
+def test_a_command_in_a_pipe_leaves_the_terminal_to_the_pager_until_it_asks(shell, lock):
+    """What follows in the pipe can read keys; the command can, too, once it does."""
+    pager = python('print("pager read " + open("/dev/tty").readline())')
+    shell.run(*lock, "sh", "-c", "'echo begun >&2; sleep 60'", "|", *pager)
+    shell.awaits("begun")
+    shell.type(b"key\n")
+    shell.awaits("pager read key")
+    shell.type(CTRL_C)
+    shell.run(*lock, *python('print("command read " + input())'), "| cat; echo status-$?")
+    time.sleep(2)
+    shell.type(b"line\n")
+    shell.awaits("command read line")
+    shell.awaits("status-0")

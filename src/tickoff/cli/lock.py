@@ -14,7 +14,7 @@ from ..names import check_namespace, full_name
 from ..referee import Referee
 from .child import Child
 from .exits import WRAPPER_FAILED, say
-from .interrupts import ending_tidily
+from .interrupts import ending_tidily, held_back
 from .supervise import supervise
 from .wrapping import STATUSES, Wrapper, refereed, wrapping
 
@@ -57,7 +57,8 @@ def _run(referee: Referee, child: Child, lease: Lease, name: str, timeout: float
         variables = {"TICKOFF_JOB": name, "TICKOFF_FENCE": str(lease.fence)}
         status = supervise(child, lease, variables, timeout).status
     finally:
-        referee.leave(lease)
+        with held_back():
+            referee.leave(lease)
     if status == os.EX_OK and lease.lost:
         say(f"the lock was lost before the command ended: {lease.why_lost}")
         return WRAPPER_FAILED

@@ -14,7 +14,7 @@ from ..once import Won, plan, win
 from ..schedule import host_zone, schedule_of
 from .child import Child
 from .exits import WRAPPER_FAILED, say
-from .interrupts import ending_tidily
+from .interrupts import ending_tidily, held_back
 from .supervise import supervise
 from .wrapping import STATUSES, Wrapper, refereed, wrapping
 
@@ -80,7 +80,8 @@ def _run(child: Child, won: Won) -> int:
         if not child.started:
             won.referee.leave(won.lease)  # given back unstarted: another server may run it
         raise
-    ours = won.settle(finish.end)
+    with held_back():
+        ours = won.settle(finish.end)
     won.referee.settler.flush(max(0.0, won.lease.deadline - elapsed()))
     if finish.status == os.EX_OK and not ours:
         say(f"the lease was lost before the command ended: {won.lease.why_lost}")

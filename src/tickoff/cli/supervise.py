@@ -50,9 +50,15 @@ def _see_through(child: Child, course: Course, wakes: Wakes, terminal: Terminal)
             child.send(due)
         for number in wakes.wait(_pause(child, course)):
             _forward(number, child, terminal)
-        if child.look() in STOPS:
+        _heed_stop(child.look(), child, terminal)
+
+
+def _heed_stop(number: int | None, child: Child, terminal: Terminal) -> None:
+    """Ctrl-Z stops us, too; a child that asks for the terminal gets it if we have it, or waits with us."""
+    if number in STOPS:
+        if number == signal.SIGTSTP or not terminal.lend(asked=True):
             terminal.stop_with_it()
-            _forward(signal.SIGCONT, child, terminal)
+        _forward(signal.SIGCONT, child, terminal)
 
 
 def _over(child: Child, course: Course) -> bool:

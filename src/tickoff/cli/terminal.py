@@ -19,6 +19,7 @@ class Terminal:
         self._group = group
         self._ours = os.getpgrp()
         self._terminal = _controlling()
+        self._wanted = os.isatty(0) and os.isatty(1)  # else it is part of a pipe, whose pager needs it more
 
     def __enter__(self) -> Self:
         # Blocked, it lets us take the terminal back from the background, and write on one that minds.
@@ -34,9 +35,10 @@ class Terminal:
         if self._terminal is not None:
             os.close(self._terminal)
 
-    def lend(self) -> None:
-        """Put the child's group into the foreground if ours is."""
-        self._hand_over(self._ours, self._group)
+    def lend(self, *, asked: bool = False) -> bool:
+        """Put the child's group into the foreground if ours is, and if it was asked for; whether it was."""
+        self._wanted = self._wanted or asked
+        return self._wanted and self._hand_over(self._ours, self._group)
 
     def take_back(self) -> bool:
         """Put our group into the foreground if the child's was; whether it was."""
