@@ -100,14 +100,20 @@ def test_a_failed_tick_is_tried_again_while_it_has_attempts(tickoff, url, name):
 def test_a_server_that_cannot_run_the_command_leaves_the_tick_to_others(
     tickoff, url, name, tmp_path, mode, status
 ):
-    """Not found, not executable, no program: nothing is recorded, and the next server runs it."""
+    """Not found, not executable, no program: nothing is recorded, and the next server runs it.
+
+    What can be seen before does not even race: others that fire at the same time would lose to it.
+    """
     program = tmp_path / "program"
     if mode is not None:
         program.write_bytes(b"\x00\x01nonsense")
         program.chmod(mode)
     done = tickoff("once", name, *YEARLY, "--url", url, "--", str(program))
+    jobs = Tickoff(url)
     assert done.returncode == status
-    assert history(url, name) == []
+    assert (name in jobs.store.names(name)) == (mode == 0o755)
+    assert jobs.store.history(name) == []
+    jobs.close()
     assert tickoff("once", name, *YEARLY, "--url", url, "--", "echo", "ran").stdout == "ran\n"
 
 

@@ -55,7 +55,7 @@ def _see_through(child: Child, course: Course, wakes: Wakes, terminal: Terminal)
 
 def _heed_stop(number: int | None, child: Child, terminal: Terminal) -> None:
     """Ctrl-Z stops us, too; a child that asks for the terminal gets it if we have it, or waits with us."""
-    if number in STOPS:
+    if number in STOPS and terminal.there:
         if number == signal.SIGTSTP or not terminal.lend(asked=True):
             terminal.stop_with_it()
         _forward(signal.SIGCONT, child, terminal)

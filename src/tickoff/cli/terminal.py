@@ -35,6 +35,11 @@ class Terminal:
         if self._terminal is not None:
             os.close(self._terminal)
 
+    @property
+    def there(self) -> bool:
+        """Whether there is a terminal at all."""
+        return self._terminal is not None
+
     def lend(self, *, asked: bool = False) -> bool:
         """Put the child's group into the foreground if ours is, and if it was asked for; whether it was."""
         self._wanted = self._wanted or asked
@@ -49,9 +54,8 @@ class Terminal:
 
         Nothing is renewed meanwhile: whoever is not continued in time has lost the lease.
         """
-        if self._terminal is not None:
-            self.take_back()
-            os.killpg(self._ours, signal.SIGTSTP)
+        self.take_back()
+        os.killpg(self._ours, signal.SIGTSTP)
 
     def interrupt(self, number: int) -> None:
         """Send our own group what the terminal sent to the child's alone."""
