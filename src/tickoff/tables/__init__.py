@@ -1,0 +1,1 @@
+"""Records in users' own tables. `open_table(target, plan, limit) -> RecordTable` opens them, see base.py."""
