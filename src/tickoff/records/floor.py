@@ -33,6 +33,11 @@ class Floor:
         """Where the walk stands."""
         return self._key
 
+    @property
+    def rest(self) -> float:
+        """How long to wait before the next claim from here when there was nothing."""
+        return self._rest if self._key is None else 0.0
+
     def begin(self, now: float) -> Key | None:
         """Where to claim from at this instant."""
         if now >= self._begun + self._every:
