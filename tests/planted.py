@@ -97,7 +97,7 @@ def no_fence() -> None:
 
 def no_watermark() -> None:
     """A finished tick may be started again."""
-    _in_lua("(bid.tick < e.decided or bid.tick <= e.finished)", "false")
+    _in_lua("(tick < e.decided or tick <= e.finished)", "false")
     right = rules._refusal
 
     def wrong(entry: Entry, bid: Bid, now: int) -> Any:

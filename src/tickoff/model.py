@@ -65,7 +65,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bid:
-    """One entry in a race: who wants which name, for how long, and for which tick (0: a plain lock)."""
+    """One entry in a race: who wants which name, for how long, and for which tick (0: a plain lock).
+
+    A manual one runs when it was asked for: its tick is the instant of the request, and it moves no marks.
+    """
 
     name: str
     token: str
@@ -75,6 +78,7 @@ class Bid:
     attempts: int = 1
     takeover: bool = False
     scheduled: bool = False
+    manual: bool = False
     known: Known = Known()
 
 
@@ -92,6 +96,7 @@ class Hold:
     tick: int = 0
     attempt: int = 0
     scheduled: bool = False
+    manual: bool = False
     known: Known = Known()
 
 
@@ -118,6 +123,16 @@ class Run:
     outcome: Outcome
     error: str = ""
     attempt: int = 0
+    manual: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A short text on a board that all servers read: presence, requests, progress; gone after its life."""
+
+    key: str
+    text: str
+    until: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +155,7 @@ class Entry:
     ttl: int = 0
     fence: int = 0
     attempt: int = 0
+    manual: bool = False
     let_go: str = ""
     decided: int = 0
     finished: int = 0
@@ -229,12 +245,30 @@ def won_entry(
         ttl=bid.ttl,
         fence=fence,
         attempt=attempt,
+        manual=bid.manual,
         decided=decided,
         finished=finished,
         since=since,
         steered=steered,
         scheduled=bool(scheduled),
         used=taken,
+    )
+
+
+def held(entry: Entry) -> Hold:
+    """A live lease as its holder knows it."""
+    return Hold(
+        name=entry.name,
+        token=entry.token,
+        owner=entry.owner,
+        ttl=entry.ttl,
+        fence=entry.fence,
+        taken=entry.taken,
+        until=entry.until,
+        tick=entry.tick,
+        attempt=entry.attempt,
+        scheduled=entry.scheduled,
+        manual=entry.manual,
     )
 
 

@@ -16,7 +16,7 @@ from .errors import ConfigError, LeaseLost, StoreUnreachable
 from .keeper import Keeper
 from .knowledge import Knowledge
 from .lease import TELL_AFTER, Lease
-from .model import Answer, Bid, Ending, Hold, Outcome, Skipped, skipped
+from .model import Answer, Bid, Ending, Outcome, Skipped, held, skipped
 from .names import new_token, owner
 from .stores.base import LeaseStore
 
@@ -91,7 +91,7 @@ class Referee:
                 f"{self.store.address} took {took:.1f} s to grant {bid.name} for {bid.ttl / 1000:g} s: "
                 "the lease was given back; use a longer ttl or a faster store"
             )
-        lease = Lease(_hold_of(reply.answer), reply.sent, self, since=reply.answer.entry.since)
+        lease = Lease(held(reply.answer.entry), reply.sent, self, since=reply.answer.entry.since)
         self.keeper.keep(lease)
         return lease
 
@@ -149,19 +149,3 @@ class Referee:
         self.knowledge.after_fork()
         self.keeper.after_fork()
         self.aside.after_fork()
-
-
-def _hold_of(answer: Answer) -> Hold:
-    entry = answer.entry
-    return Hold(
-        name=entry.name,
-        token=entry.token,
-        owner=entry.owner,
-        ttl=entry.ttl,
-        fence=entry.fence,
-        taken=entry.taken,
-        until=entry.until,
-        tick=entry.tick,
-        attempt=entry.attempt,
-        scheduled=entry.scheduled,
-    )

@@ -25,6 +25,7 @@ from ...model import (
     Ending,
     Entry,
     Hold,
+    Note,
     Outcome,
     Run,
     Why,
@@ -37,7 +38,7 @@ from .connect import RedisSource
 
 _log = logging.getLogger("tickoff")
 
-_FLAGS = ("open", "paused", "scheduled")
+_FLAGS = ("manual", "open", "paused", "scheduled")
 _OUTAGES = (RedisError, RedisClusterException, OSError)
 
 _META, _META_END = "tickoff:{lock:", "}"
@@ -130,6 +131,19 @@ class RedisStore:
         with self._reaching():
             lines = self.client.execute_command("ZREVRANGE", _keys(name)[2], 0, limit - 1)
         return [_run_of(name, line) for line in lines]
+
+    def post(self, board: str, key: str, text: str, life: int) -> int:
+        """Put a note on a board for `life` ms; says the time."""
+        return int(self._run(_POST, [(1, _board(board), key, text, life)])[0])
+
+    def notes(self, board: str) -> list[Note]:
+        """The notes of a board that are still good, by key."""
+        found = self._run(_NOTES, [(1, _board(board))])[0]
+        return sorted(map(_note, found[::2], found[1::2]), key=lambda note: note.key)
+
+    def strike(self, board: str, key: str) -> bool:
+        """Take a note down; True for the one caller who did it."""
+        return bool(self._run(_STRIKE, [(1, _board(board), key)])[0])
 
     def now(self) -> int:
         """The clock of Redis."""
@@ -253,6 +267,15 @@ def _keys(name: str, token: str = "") -> tuple[str, ...]:
     return (f"lock:{name}", meta, f"{meta}:runs", f"{meta}:let-go", *tombstone)
 
 
+def _board(board: str) -> str:
+    return f"tickoff:{{board:{board}}}"
+
+
+def _note(key: bytes, kept: bytes) -> Note:
+    until, _, text = kept.decode().partition(" ")
+    return Note(key.decode(), text, int(until))
+
+
 def _request(name: str, *values: str | int, token: str = "") -> tuple[Any, ...]:
     """The number of keys, the keys, the values: what EVALSHA takes after the digest."""
     keys = _keys(name, token)
@@ -288,7 +311,8 @@ def _answer(name: str, reply: list[Any]) -> Answer:
 def _run_of(name: str, line: bytes) -> Run:
     values = json.loads(line[16:])
     numbers = {field: int(value) for field, value in values.items() if not isinstance(value, str)}
-    return Run(name=name, **(values | numbers | {"outcome": Outcome(values["outcome"])}))
+    told = {"outcome": Outcome(values["outcome"]), "manual": bool(values.get("manual"))}
+    return Run(name=name, **(values | numbers | told))
 
 
 def _escaped(prefix: str) -> str:
@@ -303,6 +327,9 @@ _WITHDRAW = Script("withdraw")
 _EVICT = Script("evict")
 _STEER = Script("steer")
 _READ = Script("read")
+_POST = Script("post")
+_NOTES = Script("notes")
+_STRIKE = Script("strike")
 
 _UNSENT = {"name", "blank"}
 

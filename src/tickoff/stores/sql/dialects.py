@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from ...errors import ConfigError, StoreUnreachable
 
@@ -40,6 +40,18 @@ class Dialect:
                 return sqlite.insert(table).on_conflict_do_nothing()
             case _:
                 return sa.insert(table).prefix_with("IGNORE")
+
+    def upsert(self, table: sa.Table, values: Mapping[str, Any], changed: Sequence[str]) -> sa.Insert:
+        """An insert of values that changes these columns where the key is taken."""
+        insert: Any  # each dialect has its own, with other methods
+        if self.name == "mysql":
+            insert = mysql.insert(table).values(values)
+            upsert = insert.on_duplicate_key_update({name: insert.inserted[name] for name in changed})
+        else:
+            insert = (postgresql if self.name == "postgresql" else sqlite).insert(table).values(values)
+            new = {name: insert.excluded[name] for name in changed}
+            upsert = insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=new)
+        return cast("sa.Insert", upsert)
 
     @contextmanager
     def writing(self, connection: sa.Connection) -> Iterator[None]:

@@ -91,7 +91,7 @@ class PostgresStore(SqlStore):
 
     def _race(self, bids: Sequence[Bid], limit: int) -> dict[str, Answer]:
         self.purge_sometimes()
-        plain = [bid_values(bid) for bid in bids if not bid.tick or bid.tick > bid.known.decided]
+        plain = [bid_values(bid) for bid in bids if _plain(bid)]
         if len(plain) == 1:  # the loser of a single race makes a second trip, for which the winner is quicker
             wins = self._run(_RACE_ONE, plain[0]).fetchall()
             return _answers(bids, [(None, taken, *told) for taken, *told in wins])
@@ -116,6 +116,11 @@ class PostgresStore(SqlStore):
         pooled.detach()
         suit_pooler(self.address, connection)
         return connection
+
+
+def _plain(bid: Bid) -> bool:
+    """Whether a statement may decide it: a lock, or a tick that starts afresh."""
+    return not bid.manual and (not bid.tick or bid.tick > bid.known.decided)
 
 
 def _answers(bids: Sequence[Bid], rows: Sequence[Sequence[Any]]) -> dict[str, Answer]:
