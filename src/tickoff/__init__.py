@@ -1,15 +1,18 @@
 """Every tick once. Every row once. Leases for a fleet, on the Redis or the database it already has."""
 
 from .app import Tickoff
-from .errors import LeaseLost, LockHeld, StoreUnreachable, TickoffError
+from .errors import Defer, LeaseLost, LockHeld, Pause, Reject, StoreUnreachable, TickoffError
 from .lease import Lease
 from .model import Ran, Skipped
 
 __all__ = [
+    "Defer",
     "Lease",
     "LeaseLost",
     "LockHeld",
+    "Pause",
     "Ran",
+    "Reject",
     "Skipped",
     "StoreUnreachable",
     "Tickoff",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from .each import Each
 from .locks import Locks
 
 __all__ = ["Tickoff"]
 
 
-class Tickoff(Locks):
+class Tickoff(Each, Locks):
     """Work for a fleet, refereed by the Redis or the database it already has.
 
     Making one connects to nothing and starts no thread; the environment is read at first use

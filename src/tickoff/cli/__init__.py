@@ -9,6 +9,7 @@ import click
 from ..errors import TickoffError
 from .demo import demo
 from .exits import INTERRUPTED, report
+from .records import records
 from .schema import migrate, schema
 
 
@@ -21,7 +22,7 @@ def program() -> None:
     """
 
 
-for _command in (demo, schema, migrate):
+for _command in (demo, records, schema, migrate):
     program.add_command(_command)
 
 

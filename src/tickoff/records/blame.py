@@ -13,6 +13,7 @@ from typing import Any
 from ..durations import seconds
 from ..errors import ConfigError, Defer, Pause, Reject
 from ..tables.base import Charged, Deferred, Done, Failed, Record, Verdict
+from ..work import in_short
 from .job import RecordJob
 
 LONGEST_ERROR = 500
@@ -50,7 +51,7 @@ def raised(job: RecordJob, record: Record, error: BaseException) -> Verdict:
         case Pause():
             return Deferred(record.key, readable(error.why), 0.0)
         case _:
-            return charged(job, record, described(error))
+            return charged(job, record, in_short(error))
 
 
 def timed_out(job: RecordJob, record: Record) -> Verdict:
@@ -64,12 +65,6 @@ def charged(job: RecordJob, record: Record, error: str) -> Verdict:
     if attempt >= job.attempts:
         return Failed(record.key, readable(error))
     return Charged(record.key, readable(error), job.backoff.after(attempt))
-
-
-def described(error: BaseException) -> str:
-    """An exception in one line: its kind and its words."""
-    said = str(error)
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def readable(text: str) -> str:

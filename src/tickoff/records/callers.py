@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
@@ -18,6 +17,7 @@ from ..crew import Crew
 from ..errors import Defer, Pause, Reject
 from ..eventloop import EventLoop
 from ..tables.base import Record, Verdict
+from ..work import in_short
 from . import blame
 from .hand import Call, Hand
 from .job import RecordJob
@@ -38,16 +38,12 @@ class Callers(Protocol):
         """Begin to take calls."""
         ...
 
-    def interrupt(self, call: Call) -> bool:
+    def interrupt(self, call: Call, /) -> bool:
         """End this call if that is possible; False if it is not."""
         ...
 
     def stop(self) -> None:
         """Cancel what can be cancelled; the hand is closed by now."""
-        ...
-
-    def after_fork(self) -> None:
-        """Start anew: nobody calls in a child."""
         ...
 
 
@@ -87,7 +83,7 @@ class Ends:
         self._seen.add(type(error))
         level = logging.ERROR if first else logging.DEBUG
         about = {"job": self._job.name}
-        _log.log(level, "%s: %s", self._job.name, blame.described(error), exc_info=error, extra=about)
+        _log.log(level, "%s: %s", self._job.name, in_short(error), exc_info=error, extra=about)
 
 
 def _argument(job: RecordJob, records: Sequence[Record]) -> Any:
@@ -108,17 +104,13 @@ class Threads:
         for _ in range(self._job.concurrency):
             self._crew.start(self._work)
 
-    def interrupt(self, call: Call) -> bool:
+    def interrupt(self, _call: Call) -> bool:
         """A thread cannot be ended from outside."""
         return False
 
     def stop(self) -> None:
         """The threads end by themselves, the hand being closed."""
         self._crew.dismiss()
-
-    def after_fork(self) -> None:
-        """Start anew."""
-        self._crew.after_fork()
 
     def _work(self) -> None:
         hand = self._hand
@@ -141,17 +133,12 @@ class Tasks:
         self._hand = hand
         self._shared = loop
         self._ends = ends
-        self.after_fork()
-        hand.on_change = self._wake
-
-    def after_fork(self) -> None:
-        """Start anew."""
         self._futures: list[Future[None]] = []
         self._tasks: dict[Call, asyncio.Task[Any]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed: asyncio.Event | None = None
         self._waiting = 0
-        self._guard = threading.Lock()
+        hand.on_change = self._wake
 
     def start(self) -> None:
         """Begin to take calls."""
@@ -227,7 +214,7 @@ class Tasks:
     def _cancelled(
         self, call: Call, task: asyncio.Task[Any], error: asyncio.CancelledError
     ) -> Sequence[Verdict]:
-        """By us, because it took too long; by the function itself; or from outside, which is nobody's fault."""
+        """By us, because it took too long; by the function itself; or from outside: nobody's fault."""
         if not task.cancelling():
             return self._ends.error(call, error)
         if call.overdue and task.uncancel() == 0:

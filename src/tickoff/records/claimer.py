@@ -42,11 +42,6 @@ class Claimer:
         self._hand = hand
         self._renewal = renewal
         self._loop = Loop(f"tickoff-claim-{job.name}", self.step)
-        self.after_fork()
-        hand.on_low = self._wake
-
-    def after_fork(self) -> None:
-        """Start anew: a child claims nothing until it is started."""
         self._allowed = False
         self._floor = Floor(self._job.ttl)
         self._suspect_floor = Floor(self._job.ttl)
@@ -60,7 +55,7 @@ class Claimer:
         self._unreachable = False
         self.idle = False
         """Whether nothing was there at the last try, and nothing is in hand."""
-        self._loop.after_fork()
+        hand.on_low = self._wake
 
     def allow(self) -> None:
         """Claim from now on."""

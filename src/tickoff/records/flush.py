@@ -40,16 +40,12 @@ class Flusher:
 
     def step(self, _now: float) -> float | None:
         """Write all there is; when to come back."""
-        complete = all([self._write(flush) for flush in self._hand.collect()])
-        return None if complete else elapsed() + _RETRY
+        written = [self._write(flush) for flush in self._hand.collect()]
+        return None if all(written) else elapsed() + _RETRY
 
     def stop(self) -> None:
         """End the thread; what is still unwritten stays so until the claim is swept."""
         self._loop.stop()
-
-    def after_fork(self) -> None:
-        """A child holds nothing."""
-        self._loop.after_fork()
 
     def _wake(self, urgent: bool) -> None:
         self._loop.wake_by(elapsed() + (0.0 if urgent else WINDOW))
@@ -69,7 +65,7 @@ class Flusher:
         again = self._again(flush, settled)
         self._tally.settled(flush.verdicts, settled)
         self._report(flush, settled)
-        self._hand.written(flush, settled, again)
+        self._hand.written(flush, again)
         return not again
 
     def _settle(self, flush: Flush) -> Settled:

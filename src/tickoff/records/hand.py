@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..tables.base import Batch, Key, Record, Settled, Verdict
+from ..tables.base import Batch, Key, Record, Verdict
 from .job import RecordJob
 
 RENEW_AFTER = 1 / 3
@@ -73,7 +73,7 @@ class _Unwritten:
     back: list[Key] = field(default_factory=list)
 
 
-def _nobody() -> None:
+def _nobody(*_news: object) -> None:
     """Nobody wants to be told."""
 
 
@@ -210,8 +210,8 @@ class Hand:
             taken, self._unwritten = self._unwritten, {}
             return [_flush(claim, waiting) for claim, waiting in taken.items()]
 
-    def written(self, flush: Flush, settled: Settled, again: Sequence[Verdict]) -> None:
-        """This is written or refused, except `again`, which has to be tried once more."""
+    def written(self, flush: Flush, again: Sequence[Verdict]) -> None:
+        """It is written or refused, except `again`, which has to be tried once more."""
         with self._changed:
             self._answers -= len(flush.verdicts)
             flush.claim.open -= len(flush.verdicts) + len(flush.back) - len(again)
@@ -231,6 +231,11 @@ class Hand:
     def unwritten(self) -> int:
         """How many answers are not written yet."""
         return self._answers
+
+    @property
+    def returning(self) -> bool:
+        """Whether records wait to be given back."""
+        return bool(self._unwritten)
 
     @property
     def running(self) -> int:

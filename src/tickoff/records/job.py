@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..tables.base import Plan
+from ..work import is_async
 from .backoff import Backoff
 
 
@@ -42,5 +42,9 @@ class RecordJob:
     @property
     def is_async(self) -> bool:
         """Whether the function is awaited on the shared loop, instead of being called in a thread."""
-        called = getattr(self.function, "__call__", None)  # noqa: B004 - callable objects may be async, too
-        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+        return is_async(self.function)
+
+    @property
+    def written_at(self) -> str:
+        """Where the function is written: module and qualified name."""
+        return f"{self.function.__module__}.{getattr(self.function, '__qualname__', '')}"

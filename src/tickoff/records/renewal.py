@@ -44,10 +44,6 @@ class Renewal:
         """Renew nothing any more."""
         self._loop.stop()
 
-    def after_fork(self) -> None:
-        """A child holds nothing."""
-        self._loop.after_fork()
-
     def _renew(self, claims: list[Claim], now: float) -> None:
         try:
             ours = self._table.renew([claim.token for claim in claims], self._job.ttl)

@@ -25,7 +25,7 @@ _IGNORED = 2.0
 class Interruptible(Protocol):
     """Whoever makes the calls."""
 
-    def interrupt(self, call: Call) -> bool:
+    def interrupt(self, call: Call, /) -> bool:
         """End this call if that is possible; False if it is not."""
         ...
 
@@ -54,10 +54,6 @@ class Watchdog:
     def stop(self) -> None:
         """Watch no longer."""
         self._loop.stop()
-
-    def after_fork(self) -> None:
-        """A child has no calls."""
-        self._loop.after_fork()
 
     def _end(self, call: Call, now: float) -> None:
         if not call.overdue:
