@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from .clocks import elapsed
@@ -32,12 +32,12 @@ class Service(Protocol):
         ...
 
 
-def wind_down(services: Sequence[Service], grace: float) -> None:
-    """Take on nothing new, let what runs end within the grace, then cancel it."""
+def wind_down(services: Sequence[Service], grace: float, hurry: Callable[[], bool]) -> None:
+    """Take on nothing new, let what runs end within the grace unless there is a hurry, then cancel it."""
     for service in services:
         service.quiet()
     deadline = elapsed() + grace
-    while elapsed() < deadline and any(service.busy() for service in services):
+    while elapsed() < deadline and not hurry() and any(service.busy() for service in services):
         time.sleep(_LOOK)
     for service in services:
         service.stop()

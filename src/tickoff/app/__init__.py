@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from .each import Each
+from typing import TYPE_CHECKING
+
+from ..durations import Duration
+from ..stores.base import LeaseStore
 from .locks import Locks
+from .serving import Serving
+
+if TYPE_CHECKING:
+    import redis
+    import sqlalchemy
 
 __all__ = ["Tickoff"]
 
 
-class Tickoff(Each, Locks):
+class Tickoff(Locks, Serving):
     """Work for a fleet, refereed by the Redis or the database it already has.
 
     Making one connects to nothing and starts no thread; the environment is read at first use
     (`TICKOFF_URL`, `TICKOFF_NAMESPACE`). Without any URL, a SQLite file in the working folder
-    coordinates the processes of this machine.
+    coordinates the processes of this machine. `database` is where the tables with records are, if not
+    where the leases are (`TICKOFF_DATABASE`). `slots` is how many ticks may run in this process at a time,
+    `grace` how long they may go on after it was told to stop.
     """
+
+    def __init__(
+        self,
+        url: str | sqlalchemy.Engine | redis.Redis | LeaseStore | None = None,
+        *,
+        database: str | sqlalchemy.Engine | None = None,
+        namespace: str | None = None,
+        slots: int = 32,
+        grace: Duration = "30s",
+    ) -> None:
+        super().__init__(url, database=database, namespace=namespace, slots=slots, grace=grace)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..durations import Duration
 from ..errors import ConfigError
-from ..eventloop import EventLoop
-from .core import Core
+from ..names import check_name
+from ..serve import Service
 from .databases import database_target
+from .scheduled import Scheduled, name_of
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -23,11 +24,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 Columns = str | Sequence[str]
 
 
-class Each(Core):
+class Each(Scheduled):
     """Jobs over records in the users' own tables."""
 
-    _record_jobs: dict[str, RecordJob]
-    _record_loop: EventLoop | None = None
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._record_jobs: dict[str, RecordJob] = {}
 
     def each(
         self,
@@ -66,42 +68,39 @@ class Each(Core):
             timeout=timeout,
             attempts=attempts,
             backoff=backoff,
-            name=name,
         )
+        if name is not None:
+            check_name(name)
 
         def register(function: F) -> F:
-            self._add_record_job(described.of(function))
+            called = name or name_of(function)
+            self._refuse_taken(called, function)
+            self._record_jobs[called] = described.of(function, called)
             return function
 
         return register
 
     def records(self, name: str) -> Records:
         """The records of a job of this application: to reopen, retry, pause, resume, sweep, watch or run."""
-        job = self._jobs_over_records().get(name)
+        job = self._record_jobs.get(name)
         if job is None:
-            known = ", ".join(self._jobs_over_records()) or "none"
+            known = ", ".join(self._record_jobs) or "none"
             raise ConfigError(f"no job over records is named {name!r}; those there are: {known}")
         return self._open_records(job)
 
     def record_names(self) -> list[str]:
         """The names of the jobs over records, in the order of their decorators."""
-        return list(self._jobs_over_records())
+        return list(self._record_jobs)
 
-    def _jobs_over_records(self) -> dict[str, RecordJob]:
-        """By their names without the namespace, in the order of their decorators."""
-        if not hasattr(self, "_record_jobs"):
-            self._record_jobs = {}
-        return self._record_jobs
+    def _taken(self, name: str) -> Callable[..., Any] | None:
+        job = self._record_jobs.get(name)
+        return super()._taken(name) if job is None else job.function
 
-    def _add_record_job(self, job: RecordJob) -> None:
-        """Take a job in, in the place of an older definition of the same function."""
-        former = self._jobs_over_records().get(job.name)
-        if former is not None and former.written_at != job.written_at:
-            raise ConfigError(
-                f"two functions are named {job.name!r}: {former.written_at} and {job.written_at}; "
-                "give one of them another name="
-            )
-        self._jobs_over_records()[job.name] = job
+    def _record_workers(self, only: str | None = None) -> list[Service]:
+        """A worker for each job, to be served."""
+        return [
+            self._open_records(job).worker() for job in self._record_jobs.values() if only in (None, job.name)
+        ]
 
     def _open_records(self, job: RecordJob) -> Records:
         from ..records.names import names_of
@@ -110,6 +109,4 @@ class Each(Core):
 
         named = replace(job, name=self._full(job.name))
         table = open_table(database_target(self._database, self._url), job.plan)
-        if self._record_loop is None:
-            self._record_loop = EventLoop()
-        return Records(named, names_of(job.name, self._full), table, self._ready(), self._record_loop)
+        return Records(named, names_of(job.name, self._full), table, self._ready(), self._eventloop)

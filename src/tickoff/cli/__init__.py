@@ -9,6 +9,7 @@ import click
 from ..errors import TickoffError
 from .demo import demo
 from .exits import INTERRUPTED, report
+from .next import next_ticks
 from .records import records
 from .schema import migrate, schema
 
@@ -22,7 +23,7 @@ def program() -> None:
     """
 
 
-for _command in (demo, records, schema, migrate):
+for _command in (demo, next_ticks, records, schema, migrate):
     program.add_command(_command)
 
 

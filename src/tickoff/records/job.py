@@ -43,8 +43,3 @@ class RecordJob:
     def is_async(self) -> bool:
         """Whether the function is awaited on the shared loop, instead of being called in a thread."""
         return is_async(self.function)
-
-    @property
-    def written_at(self) -> str:
-        """Where the function is written: module and qualified name."""
-        return f"{self.function.__module__}.{getattr(self.function, '__qualname__', '')}"

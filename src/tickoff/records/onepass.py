@@ -50,7 +50,7 @@ class Pass:
         try:
             paused = self._until_over(look, stop)
         finally:
-            wind_down([self._worker], self._grace)
+            wind_down([self._worker], self._grace, _never)
         failed = self._table.counts().get(State.FAILED, 0)
         self._table.close()
         why = f"by {paused.by}: {paused.why}" if paused else ""
@@ -75,3 +75,7 @@ class Pass:
         took = elapsed() - now
         self._look_at = elapsed() + min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, took * _REST))
         return over
+
+
+def _never() -> bool:
+    return False

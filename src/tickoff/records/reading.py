@@ -10,7 +10,6 @@ import sqlalchemy as sa
 
 from ..durations import Duration, seconds, ttl_ms
 from ..errors import ConfigError
-from ..names import check_name
 from ..tables.base import Plan
 from .backoff import backoff_of
 from .job import RecordJob
@@ -24,14 +23,9 @@ class Described:
 
     plan: Plan
     options: dict[str, Any]
-    name: str | None
 
-    def of(self, function: Callable[..., Any]) -> RecordJob:
-        """The job that calls this function, named after it unless it has a name."""
-        if not callable(function):
-            raise ConfigError(f"@jobs.each(...) decorates a function, not {type(function).__name__}")
-        name = self.name or _name_of(function)
-        check_name(name)
+    def of(self, function: Callable[..., Any], name: str) -> RecordJob:
+        """The job of this name that calls this function."""
         return RecordJob(name=name, function=function, plan=self.plan, **self.options)
 
 
@@ -49,7 +43,6 @@ def read_job(
     timeout: Duration | None,
     attempts: int,
     backoff: Duration | tuple[Duration, Duration],
-    name: str | None,
 ) -> Described:
     """The job as the arguments describe it; a wrong one is refused by its name."""
     length = ttl_ms(ttl) / 1000
@@ -69,14 +62,7 @@ def read_job(
         "attempts": _count(attempts, "attempts"),
         "backoff": backoff_of(backoff),
     }
-    return Described(plan, options, name)
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    name = getattr(function, "__name__", None)
-    if not isinstance(name, str):
-        raise ConfigError(f"name: a {type(function).__name__} has no name of its own; give it name=")
-    return name.replace("_", "-")
+    return Described(plan, options)
 
 
 def _text(value: Any, field: str) -> str:
