@@ -117,7 +117,15 @@ class Settled:
     busy: frozenset[Key] = frozenset()
     """Locked by somebody's transaction: flush these again later."""
     culprits: Mapping[Key, str] = field(default_factory=dict)
-    """Answers the database refused, with its words; still in flight under our token: settle them otherwise."""
+    """Answers the database refused, with its words; still in flight and ours: settle them otherwise."""
+
+    def __add__(self, other: Settled) -> Settled:
+        return Settled(
+            self.written | other.written,
+            self.refused | other.refused,
+            self.busy | other.busy,
+            {**self.culprits, **other.culprits},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +140,14 @@ class Swept:
     """The same, and their attempts are used up."""
     busy: int = 0
     """Locked by somebody's transaction, left for the next sweep."""
+
+    def __add__(self, other: Swept) -> Swept:
+        return Swept(
+            self.suspected + other.suspected,
+            self.charged + other.charged,
+            self.failed + other.failed,
+            self.busy + other.busy,
+        )
 
     @property
     def total(self) -> int:
@@ -158,7 +174,7 @@ class Left:
     pending: bool
     in_flight: bool
     wake: float | None
-    """Seconds until the earliest of them may be claimed or swept, 0 when one is claimable; None: none left."""
+    """Seconds until the first of them may be claimed or swept, 0: one is claimable; None: none left."""
 
     @property
     def any(self) -> bool:
@@ -188,7 +204,7 @@ class Standing:
     attempts: int
     error: str | None
     until: datetime | None
-    """The claim's end while IN_FLIGHT, not-before while PENDING, the instant of the end once DONE or FAILED."""
+    """The claim's end while IN_FLIGHT, not-before while PENDING, the end once DONE or FAILED."""
     claim: str | None
     suspect: bool
     owner: str | None
@@ -219,8 +235,8 @@ class RecordTable(Protocol):
         """Claim up to `limit` PENDING rows above the floor, in key order; suspects are passed over."""
         ...
 
-    def claim_suspect(self, token: str, owner: str, ttl: float, floor: Key | None = None) -> Batch:
-        """Claim one suspect above the floor, alone; `Batch.token` is marked, so use that one."""
+    def claim_suspect(self, token: str, owner: str, ttl: float) -> Batch:
+        """Claim one suspect, alone; `Batch.token` is marked, so use that one."""
         ...
 
     def settle(self, token: str, verdicts: Sequence[Verdict], *, last: bool = False) -> Settled:

@@ -1,0 +1,102 @@
+"""Short transactions on connections of our own: bounded, tried again where two of them collide."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from ..errors import ConfigError, StoreUnreachable
+from ..stores.sql.engines import EngineSource
+from ..stores.sql.store import in_one_line
+from .dialects import Dialect, dialect_of
+from .trouble import Trouble, trouble
+
+T = TypeVar("T")
+
+_TRIES = 8
+"""How often a transaction is tried that others keep undoing."""
+
+
+class Database:
+    """A database with users' tables in it."""
+
+    def __init__(self, source: EngineSource, limit: float) -> None:
+        self._source = source
+        self._limit = limit
+        self._engine: sa.Engine | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it is, without the password."""
+        return self._source.address
+
+    @property
+    def engine(self) -> sa.Engine:
+        """Opened at first use."""
+        if self._engine is None:
+            engine = self._source.open(self._limit)
+            self.dialect.prepare(engine)
+            self._engine = engine
+        return self._engine
+
+    @property
+    def dialect(self) -> Dialect:
+        """What is particular to this database."""
+        return dialect_of(self._source.backend)
+
+    def atomically(self, step: Callable[[sa.Connection], T]) -> T:
+        """One write transaction at READ COMMITTED; tried again, as a whole, after a deadlock."""
+        for attempt in range(1, _TRIES + 1):
+            try:
+                with self._connected() as connection, self.dialect.writing(connection):
+                    return step(connection)
+            except sa.exc.DBAPIError as error:
+                if trouble(error) is not Trouble.AGAIN or attempt == _TRIES:
+                    raise self._told(error) from error.orig
+            time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - to be out of step, not to be secret
+        raise AssertionError("unreachable")
+
+    def read(self, step: Callable[[sa.Connection], T]) -> T:
+        """Plain queries, each a transaction of its own."""
+        try:
+            with self._connected() as connection:
+                return step(connection)
+        except sa.exc.DBAPIError as error:
+            raise self._told(error) from error.orig
+
+    def forget_connections(self) -> None:
+        """Leave the parent's connections to the parent."""
+        if self._engine is not None:
+            self._engine.dispose(close=False)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._engine is not None:
+            self._engine.dispose()
+
+    @contextmanager
+    def _connected(self) -> Iterator[sa.Connection]:
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except sa.exc.TimeoutError as error:
+            raise StoreUnreachable(f"{self.address} has no connection free: {in_one_line(error)}") from error
+
+    def _told(self, error: sa.exc.DBAPIError) -> Exception:
+        """The error as our caller shall see it: a refusal stays what it is."""
+        if trouble(error) is Trouble.REFUSED:
+            return error
+        return StoreUnreachable(f"{self.address} did not answer: {in_one_line(error.orig or error)}")
+
+
+def refused(error: BaseException) -> ConfigError:
+    """A refusal where no value of the user's was involved: the table is not what it was taken for."""
+    cause: Any = getattr(error, "orig", None) or error
+    return ConfigError(
+        f"the database refused a statement: {in_one_line(cause)}; run: tickoff records install"
+    )
