@@ -44,7 +44,6 @@ class Claimer:
         self._loop = Loop(f"tickoff-claim-{job.name}", self.step)
         self._allowed = False
         self._floor = Floor(self._job.ttl)
-        self._suspect_floor = Floor(self._job.ttl)
         self._appetite = Appetite(self._job.at_once)
         self._pause = _FIRST_PAUSE
         self._seen: frozenset[str] = frozenset()
@@ -115,9 +114,8 @@ class Claimer:
         if now >= self._suspects_until:
             self._suspects_next = False
             return now
-        key = self._suspect_floor.begin(now)
-        batch = self._table.claim_suspect(new_token(), owner(), self._job.ttl, key)
-        self._suspects = self._suspects_next = not self._suspect_floor.learn(batch, elapsed() - now, now)
+        batch = self._table.claim_suspect(new_token(), owner(), self._job.ttl)
+        self._suspects = self._suspects_next = bool(batch.records)
         self._take(batch, now)
         return now + _NEWS_EVERY if batch.records else now
 
