@@ -90,6 +90,7 @@ class Hand:
         self._claims: set[Claim] = set()
         self._unwritten: dict[Claim, _Unwritten] = {}
         self._answers = 0
+        self._collectable = 0
         self._waiting = 0
         self._closed = False
         self.flush = self._per_call
@@ -208,6 +209,7 @@ class Hand:
         """Take what is to be written; it counts as unwritten until `written` or `not_written`."""
         with self._changed:
             taken, self._unwritten = self._unwritten, {}
+            self._collectable = 0
             return [_flush(claim, waiting) for claim, waiting in taken.items()]
 
     def written(self, flush: Flush, again: Sequence[Verdict]) -> None:
@@ -286,13 +288,14 @@ class Hand:
         self._keep(call.claim, verdicts)
 
     def _keep(self, claim: Claim, verdicts: Sequence[Verdict]) -> None:
-        before = self._answers
+        """These answers wait for the flusher: told of the first, of half a flush, and when no more will come."""
+        before = self._collectable
         self._answers += len(verdicts)
+        self._collectable += len(verdicts)
         self._waiting_for(claim).verdicts.extend(verdicts)
-        idle = not self._running and not self._ready
-        half = self.flush // 2
-        if before == 0 or idle or before < half <= self._answers:
-            self.on_answers(idle or self._answers >= half)
+        last, half = not self._running and not self._ready, self.flush // 2
+        if before == 0 or last or before < half <= self._collectable:
+            self.on_answers(last or self._collectable >= half)
 
     def _back_if(self, wanted: Callable[[Claim], bool]) -> None:
         stay: deque[tuple[Claim, Record]] = deque()
