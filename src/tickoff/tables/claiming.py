@@ -151,9 +151,8 @@ class Claiming:
 
     def _entry_of(self, claimed: sa.CTE, order: Sequence[sa.ColumnElement[Any]]) -> sa.CTE:
         """The same, from the rows claimed in the same statement; PostgreSQL writes the keys as texts."""
-        texts = sa.func.json_build_array(*(sa.cast(column, sa.Text) for column in order))
-        low = sa.select(texts).order_by(*order).limit(1).scalar_subquery()
-        high = sa.select(texts).order_by(*(column.desc() for column in order)).limit(1).scalar_subquery()
+        low = _first_as_text(sa.select(*order).order_by(*order))
+        high = _first_as_text(sa.select(*order).order_by(*(column.desc() for column in order)))
         row = {
             "record": sa.literal(self._shape.record),
             "token": sa.bindparam("token", type_=sa.String),
@@ -189,3 +188,10 @@ class Claiming:
     def _noted_suspects(self) -> sa.Select[Any]:
         mine = (ledger.c.record == self._shape.record) & (ledger.c.kind == Kind.SUSPECTS.value)
         return sa.select(ledger.c.token, ledger.c["keys"]).where(mine).order_by(ledger.c.token)
+
+
+def _first_as_text(keys: sa.Select[Any]) -> sa.ScalarSelect[Any]:
+    first = keys.limit(1).subquery()
+    return sa.select(
+        sa.func.json_build_array(*(sa.cast(column, sa.Text) for column in first.c))
+    ).scalar_subquery()

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from ..errors import ConfigError, StoreUnreachable
+from ..errors import StoreUnreachable
 from ..stores.sql.engines import EngineSource
 from ..stores.sql.store import in_one_line
 from .dialects import dialect_of
@@ -21,6 +21,10 @@ T = TypeVar("T")
 
 _TRIES = 8
 """How often a transaction is tried that others keep undoing."""
+
+
+class RowsLocked(StoreUnreachable):
+    """Somebody's transaction held what we needed for longer than we wait."""
 
 
 class Prepared:
@@ -70,11 +74,13 @@ class Database:
 
         return self._persistently(transaction)
 
-    def at_once(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-        """A transaction of one statement: its rows."""
+    def at_once(
+        self, statement: Prepared, values: Mapping[str, Any], *, hasty: bool = False
+    ) -> Sequence[Sequence[Any]]:
+        """A transaction of one statement: its rows. A hasty one raises `RowsLocked` instead of waiting."""
         if self.dialect.express:
             express = statement.express(self.engine.dialect)
-            return self._persistently(lambda connection: express.run(connection, values))
+            return self._persistently(lambda connection: express.run(connection, values, hasty=hasty))
         return self.atomically(lambda connection: connection.execute(statement.statement, values).all())
 
     def _persistently(self, transaction: Callable[[sa.Connection], T]) -> T:
@@ -116,14 +122,13 @@ class Database:
 
     def _told(self, error: sa.exc.DBAPIError) -> Exception:
         """The error as our caller shall see it: a refusal stays what it is."""
-        if trouble(error) is Trouble.REFUSED:
-            return error
-        return StoreUnreachable(f"{self.address} did not answer: {in_one_line(error.orig or error)}")
-
-
-def refused(error: BaseException) -> ConfigError:
-    """A refusal where no value of the user's was involved: the table is not what it was taken for."""
-    cause: Any = getattr(error, "orig", None) or error
-    return ConfigError(
-        f"the database refused a statement: {in_one_line(cause)}; run: tickoff records install"
-    )
+        cause = in_one_line(error.orig or error)
+        match trouble(error):
+            case Trouble.REFUSED:
+                return error
+            case Trouble.LOCKED:
+                return RowsLocked(
+                    f"rows or the table stay locked in {self.address}: {cause}; try again later"
+                )
+            case _:
+                return StoreUnreachable(f"{self.address} did not answer: {cause}")

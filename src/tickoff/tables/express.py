@@ -14,6 +14,8 @@ import sqlalchemy as sa
 
 from .dialects import KEYED_PLANS
 
+_HASTE = "SET LOCAL lock_timeout = '50ms'; "
+
 
 @dataclass(frozen=True)
 class Express:
@@ -34,14 +36,16 @@ class Express:
         reading = tuple(_reader(column.type, dialect) for column in statement.selected_columns)
         return cls(compiled, f"{KEYED_PLANS}; {compiled.string}", sending, reading)
 
-    def run(self, connection: sa.Connection, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of the statement, committed."""
+    def run(
+        self, connection: sa.Connection, values: Mapping[str, Any], *, hasty: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """The rows of the statement, committed; a hasty one gives up soon where others hold locks."""
         import psycopg
 
         driver: Any = connection.connection.driver_connection
         cursor = psycopg.ClientCursor(driver)
         try:
-            cursor.execute(self.text, self._sent(values))
+            cursor.execute(_HASTE + self.text if hasty else self.text, self._sent(values))
             while cursor.nextset():
                 pass
             return self._read(cursor.fetchall())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .base import Charged, Deferred, Done, Failed, Key, Settled, State, Verdict
-from .database import Database, Prepared
+from .database import Database, Prepared, RowsLocked
 from .dialects import Moment
 from .ledger import ledger
 from .rows import Rows, chunks, columns_of
@@ -26,6 +27,11 @@ class Way:
     """Names and types of the values given for each row."""
     change: Callable[[Callable[[str], Any]], dict[Any, Any]]
     """The new values of the columns, from what is given."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of what is given."""
+        return [name for name, _ in self.given]
 
     @property
     def unfit_for_arrays(self) -> bool:
@@ -86,7 +92,7 @@ class Settling:
             expected += len(values)
             closing = last and (way, values) == ways[-1] and expected == len(written) + len(values)
             bound = columns_of(values, "g") | {"token": token, "expected": len(values) if closing else -1}
-            written |= {tuple(row) for row in self._database.at_once(self._at_once(way), bound)}
+            written |= {tuple(row) for row in self._flush(way, bound)}
         return frozenset(written)
 
     def _step_by_step(
@@ -105,30 +111,47 @@ class Settling:
         put = [(*v.key, *_put_values(v)) for v in verdicts if not isinstance(v, Done)]
         return [(way, values) for way, values in ((self._done, done), (self._put, put)) if values]
 
-    def _at_once(self, way: Way) -> Prepared:
-        """All rows by one statement, their values in arrays; locked in key order first."""
-        if way.given not in self._built:
-            self._built[way.given] = Prepared(self._build_at_once(way))
-        return self._built[way.given]
+    def _flush(self, way: Way, bound: dict[str, Any]) -> Sequence[Sequence[Any]]:
+        """Hope that nobody holds one of the rows; where somebody does, lock first what can be locked.
+
+        Locking first writes every row twice. It is needed only where a user's transaction is in the way.
+        """
+        if self._dialect.express:
+            with suppress(RowsLocked):
+                return self._database.at_once(self._at_once(way, careful=False), bound, hasty=True)
+        return self._database.at_once(self._at_once(way, careful=True), bound)
+
+    def _at_once(self, way: Way, *, careful: bool) -> Prepared:
+        """All rows by one statement, their values in arrays, in key order."""
+        if (way.given, careful) not in self._built:
+            self._built[way.given, careful] = Prepared(self._build_at_once(way, careful=careful))
+        return self._built[way.given, careful]
 
     @cached_property
     def _built(self) -> dict[Any, Prepared]:
         return {}
 
-    def _build_at_once(self, way: Way) -> sa.Select[Any]:
-        key = self._shape.key
+    def _build_at_once(self, way: Way, *, careful: bool) -> sa.Select[Any]:
+        key, width = self._shape.key, len(self._shape.key)
         kinds = [*(column.type for column in key), *(kind for _, kind in way.given)]
-        given = self._rows.given([(f"g{i}", kind) for i, kind in enumerate(kinds)], "given").subquery("given")
-        same = [column == given.c[f"g{i}"] for i, column in enumerate(key)]
+        given = self._rows.given([(f"g{i}", kind) for i, kind in enumerate(kinds)], "given")
         ours = self._rows.ours(sa.bindparam("token", type_=sa.String))
-        mine = self._rows.locked(sa.select(given).join(self._shape.table, sa.and_(*same)).where(ours)).cte(
-            "mine"
-        )
-        places = {name: f"g{i}" for i, (name, _) in enumerate(way.given, start=len(key))}
-        change = way.change(lambda name: mine.c[places[name]])
-        matched = [column == mine.c[f"g{i}"] for i, column in enumerate(key)]
-        settled = sa.update(self._shape.table).where(*matched).values(change).returning(*key).cte("settled")
+        mine = self._locked(given, ours) if careful else self._sorted_by_key(given)
+        change = way.change(lambda name: mine.c[f"g{width + way.names.index(name)}"])
+        update = sa.update(self._shape.table).where(*self._same(mine), ours).values(change)
+        settled = update.returning(*key).cte("settled")
         return sa.select(settled).add_cte(self._struck(settled))
+
+    def _locked(self, given: sa.Select[Any], ours: sa.ColumnElement[bool]) -> sa.CTE:
+        values = given.subquery("given")
+        joined = sa.select(values).join(self._shape.table, sa.and_(*self._same(values)))
+        return self._rows.locked(joined.where(ours)).cte("mine")
+
+    def _sorted_by_key(self, given: sa.Select[Any]) -> sa.Subquery:
+        return given.order_by(*(sa.column(f"g{i}") for i in range(len(self._shape.key)))).subquery("mine")
+
+    def _same(self, values: sa.FromClause) -> list[sa.ColumnElement[bool]]:
+        return [column == values.c[f"g{i}"] for i, column in enumerate(self._shape.key)]
 
     def _struck(self, settled: sa.CTE) -> sa.CTE:
         """The claim struck off, if as many were settled as expected."""

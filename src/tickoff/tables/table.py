@@ -83,7 +83,6 @@ class SqlRecordTable:
 
     def give_back(self, token: str, keys: Sequence[Key] | None = None, *, last: bool = False) -> int:
         """Make records that were not started PENDING as they were before."""
-
         steps = self._steps
 
         def step(connection: sa.Connection) -> int:
