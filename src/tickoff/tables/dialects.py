@@ -17,10 +17,12 @@ from ..stores.sql import dialects as stores
 Moment = sa.DateTime(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 """Instants with microseconds, in UTC where the database keeps no zone."""
 
-_KEYED_PLANS = "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off"
-_JOINED_PLANS = "; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
-"""A claim walks the key's index and a flush looks its keys up, whatever the statistics of the minute say:
-with the planner's free choice, rates fall to a quarter when it turns to scanning the table."""
+KEYED_PLANS = "; ".join(
+    f"SET LOCAL {setting} = off"
+    for setting in ("enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "jit")
+)
+"""For PostgreSQL: a claim walks the key's index and a flush looks its keys up, whatever the statistics of the
+minute say; with the planner's free choice, rates fall to a quarter when it turns to scanning the table."""
 
 _STRICT = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"
 """Without it, MySQL cuts a result that is too long for its column instead of refusing it."""
@@ -33,11 +35,13 @@ class Dialect:
     name: str
     schema: stores.Dialect
     """What is known of it as a store; its lock for changes of the schema."""
+    express: bool = False
+    """Whether the driver sends a transaction of several statements in one message."""
 
     @property
     def begin(self) -> str:
         """The statement that begins a write."""
-        return _KEYED_PLANS + _JOINED_PLANS if self.name == "postgresql" else self.schema.begin
+        return f"BEGIN; {KEYED_PLANS}" if self.name == "postgresql" else self.schema.begin
 
     @property
     def locks_rows(self) -> bool:
@@ -135,11 +139,11 @@ def _sqlite_moment(*modifiers: Any) -> sa.ColumnElement[Any]:
     return sa.type_coerce(ms.concat("000"), Moment)
 
 
-def dialect_of(backend: str) -> Dialect:
-    """The differences for a database by its name."""
+def dialect_of(backend: str, driver: str) -> Dialect:
+    """The differences for a database and a driver by their names."""
     match backend:
         case "postgresql" | "sqlite":
-            return Dialect(backend, stores.dialect_named(backend))
+            return Dialect(backend, stores.dialect_named(backend), express=driver == "psycopg")
         case "mysql" | "mariadb":
             return Dialect("mysql", stores.dialect_named("mysql"))
         case _:

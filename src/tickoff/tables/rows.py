@@ -63,7 +63,7 @@ class Rows:
 
     def value(self, column: sa.Column[Any], value: Any) -> sa.ColumnElement[Any]:
         """A value of a key column; PostgreSQL uses its index only for the very type."""
-        bound = value if isinstance(value, sa.BindParameter) else sa.literal(value, column.type)
+        bound = value if isinstance(value, sa.ColumnElement) else sa.literal(value, column.type)
         return sa.cast(bound, column.type) if self.dialect.name == "postgresql" else bound
 
     def values(self, prefix: str) -> list[sa.BindParameter[Any]]:
@@ -81,6 +81,16 @@ class Rows:
     def within(self, low: Key, high: Key) -> sa.ColumnElement[bool]:
         """Keys from this one to that one, both included."""
         return sa.and_(self._compared(low, operator.ge), self._compared(high, operator.le))
+
+    def spanned(self, span: Sequence[Key]) -> sa.ColumnElement[bool]:
+        """Keys from the lowest to the highest of a claim, as the ledger has them; PostgreSQL's are texts."""
+        if self.dialect.takes_arrays:
+            low, high = ([self._text(c, v) for c, v in zip(self.key, key, strict=True)] for key in span)
+            return self.within(tuple(low), tuple(high))
+        return self.within(span[0], span[-1])
+
+    def _text(self, column: sa.Column[Any], text: str) -> sa.ColumnElement[Any]:
+        return sa.cast(sa.literal(text, sa.Text), column.type)
 
     def among(self, keys: Sequence[Key]) -> sa.ColumnElement[bool]:
         """Exactly these keys."""

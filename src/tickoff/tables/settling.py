@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .base import Charged, Deferred, Done, Failed, Key, Settled, State, Verdict
+from .database import Database, Prepared, RowsLocked
 from .dialects import Moment
 from .ledger import ledger
 from .rows import Rows, chunks, columns_of
@@ -26,80 +28,137 @@ class Way:
     change: Callable[[Callable[[str], Any]], dict[Any, Any]]
     """The new values of the columns, from what is given."""
 
+    @property
+    def names(self) -> list[str]:
+        """The names of what is given."""
+        return [name for name, _ in self.given]
+
+    @property
+    def unfit_for_arrays(self) -> bool:
+        """Whether a value is itself an array, which would melt into the others."""
+        return any(isinstance(kind, sa.ARRAY) for _, kind in self.given)
+
+
+Ways = list[tuple[Way, list[tuple[Any, ...]]]]
+
 
 class Settling:
     """The statements of flushes on one shape."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, database: Database) -> None:
         self._rows = rows
         self._shape = rows.shape
         self._dialect = rows.dialect
+        self._database = database
 
-    def settle(self, connection: sa.Connection, token: str, verdicts: Sequence[Verdict]) -> Settled:
+    def settle(self, token: str, verdicts: Sequence[Verdict], *, last: bool) -> Settled:
         """Write what is still ours; tell apart what was written before, what is locked and what is lost."""
-        written: set[Key] = set()
-        for way, values in self._sorted(verdicts):
-            written |= self._write(connection, way, token, values)
+        ways = self._sorted(verdicts)
+        if self._dialect.takes_arrays and not any(way.unfit_for_arrays for way, _ in ways):
+            written = self._all_at_once(token, ways, last=last)
+        else:
+            written = self._database.atomically(
+                lambda connection: self._step_by_step(connection, token, ways, last=last)
+            )
         rest = [verdict.key for verdict in verdicts if verdict.key not in written]
-        if not rest:
-            return Settled(frozenset(written))
-        states = self._states(connection, token, rest)
-        busy = {key for key, state in states.items() if state == State.IN_FLIGHT}
-        refused = set(rest) - set(states)
-        return Settled(frozenset(written | (set(states) - busy)), frozenset(refused), frozenset(busy))
+        return self._told(token, written, rest, last=last) if rest else Settled(written)
 
-    def close(self, connection: sa.Connection, token: str) -> None:
+    def close(self, token: str) -> None:
         """Strike the claim off the ledger."""
-        mine = (ledger.c.record == self._shape.record) & (ledger.c.token == token)
-        connection.execute(sa.delete(ledger).where(mine))
+        self._database.atomically(lambda connection: self.strike(connection, token))
 
-    def _sorted(self, verdicts: Sequence[Verdict]) -> Iterator[tuple[Way, list[tuple[Any, ...]]]]:
-        done: list[tuple[Any, ...]] = []
-        put: list[tuple[Any, ...]] = []
-        for verdict in verdicts:
-            if isinstance(verdict, Done):
-                done.append((*verdict.key, *(verdict.values.get(name) for name in self._shape.plan.result)))
-            else:
-                put.append((*verdict.key, *_put_values(verdict)))
-        if done:
-            yield self._done, done
-        if put:
-            yield self._put, put
-
-    def _write(
-        self, connection: sa.Connection, way: Way, token: str, values: list[tuple[Any, ...]]
-    ) -> set[Key]:
-        if self._dialect.takes_arrays and not any(isinstance(kind, sa.ARRAY) for _, kind in way.given):
-            arrays = columns_of(values, "g") | {"token": token}
-            return {tuple(row) for row in connection.execute(self._at_once(way), arrays)}
-        return self._one_by_one(connection, way, token, values)
-
-    def _at_once(self, way: Way) -> sa.Update:
-        """All rows by one statement, their values in arrays; locked in key order first."""
-        statement = self._built.get(way.given)
-        if statement is None:
-            statement = self._built[way.given] = self._build_at_once(way)
-        return statement
+    def strike(self, connection: sa.Connection, token: str) -> None:
+        """The same, within a transaction."""
+        connection.execute(self._strike, {"token": token})
 
     @cached_property
-    def _built(self) -> dict[Any, sa.Update]:
+    def _strike(self) -> sa.Delete:
+        mine = (ledger.c.record == self._shape.record) & (ledger.c.token == sa.bindparam("token"))
+        return sa.delete(ledger).where(mine)
+
+    def _told(self, token: str, written: frozenset[Key], rest: Sequence[Key], *, last: bool) -> Settled:
+        """What became of those that were not written now."""
+        states = self._database.read(lambda connection: self._states(connection, token, rest))
+        busy = frozenset(key for key, state in states.items() if state == State.IN_FLIGHT)
+        if last and not busy:
+            self.close(token)
+        return Settled(written | (states.keys() - busy), frozenset(rest) - states.keys(), busy)
+
+    def _all_at_once(self, token: str, ways: Ways, *, last: bool) -> frozenset[Key]:
+        """Each way by one statement; the last one strikes the claim off if it wrote all it was given."""
+        written: set[Key] = set()
+        expected = 0
+        for way, values in ways:
+            expected += len(values)
+            closing = last and (way, values) == ways[-1] and expected == len(written) + len(values)
+            bound = columns_of(values, "g") | {"token": token, "expected": len(values) if closing else -1}
+            written |= {tuple(row) for row in self._flush(way, bound)}
+        return frozenset(written)
+
+    def _step_by_step(
+        self, connection: sa.Connection, token: str, ways: Ways, *, last: bool
+    ) -> frozenset[Key]:
+        written: set[Key] = set()
+        for way, values in ways:
+            written |= self._one_by_one(connection, way, token, values)
+        if last and len(written) == sum(len(values) for _, values in ways):
+            self.strike(connection, token)
+        return frozenset(written)
+
+    def _sorted(self, verdicts: Sequence[Verdict]) -> Ways:
+        names = self._shape.plan.result
+        done = [(*v.key, *map(v.values.get, names)) for v in verdicts if isinstance(v, Done)]
+        put = [(*v.key, *_put_values(v)) for v in verdicts if not isinstance(v, Done)]
+        return [(way, values) for way, values in ((self._done, done), (self._put, put)) if values]
+
+    def _flush(self, way: Way, bound: dict[str, Any]) -> Sequence[Sequence[Any]]:
+        """Hope that nobody holds one of the rows; where somebody does, lock first what can be locked.
+
+        Locking first writes every row twice. It is needed only where a user's transaction is in the way.
+        """
+        if self._dialect.express:
+            with suppress(RowsLocked):
+                return self._database.at_once(self._at_once(way, careful=False), bound, hasty=True)
+        return self._database.at_once(self._at_once(way, careful=True), bound)
+
+    def _at_once(self, way: Way, *, careful: bool) -> Prepared:
+        """All rows by one statement, their values in arrays, in key order."""
+        if (way.given, careful) not in self._built:
+            self._built[way.given, careful] = Prepared(self._build_at_once(way, careful=careful))
+        return self._built[way.given, careful]
+
+    @cached_property
+    def _built(self) -> dict[Any, Prepared]:
         return {}
 
-    def _build_at_once(self, way: Way) -> sa.Update:
-        key = self._shape.key
-        fields = [
-            (f"g{i}", kind) for i, kind in enumerate([*(c.type for c in key), *(k for _, k in way.given)])
-        ]
-        given = self._rows.given(fields, "given").subquery("given")
-        same = [column == given.c[f"g{i}"] for i, column in enumerate(key)]
+    def _build_at_once(self, way: Way, *, careful: bool) -> sa.Select[Any]:
+        key, width = self._shape.key, len(self._shape.key)
+        kinds = [*(column.type for column in key), *(kind for _, kind in way.given)]
+        given = self._rows.given([(f"g{i}", kind) for i, kind in enumerate(kinds)], "given")
         ours = self._rows.ours(sa.bindparam("token", type_=sa.String))
-        mine = self._rows.locked(sa.select(given).join(self._shape.table, sa.and_(*same)).where(ours)).cte(
-            "mine"
+        mine = self._locked(given, ours) if careful else self._sorted_by_key(given)
+        change = way.change(lambda name: mine.c[f"g{width + way.names.index(name)}"])
+        update = sa.update(self._shape.table).where(*self._same(mine), ours).values(change)
+        settled = update.returning(*key).cte("settled")
+        return sa.select(settled).add_cte(self._struck(settled))
+
+    def _locked(self, given: sa.Select[Any], ours: sa.ColumnElement[bool]) -> sa.CTE:
+        values = given.subquery("given")
+        joined = sa.select(values).join(self._shape.table, sa.and_(*self._same(values)))
+        return self._rows.locked(joined.where(ours)).cte("mine")
+
+    def _sorted_by_key(self, given: sa.Select[Any]) -> sa.Subquery:
+        return given.order_by(*(sa.column(f"g{i}") for i in range(len(self._shape.key)))).subquery("mine")
+
+    def _same(self, values: sa.FromClause) -> list[sa.ColumnElement[bool]]:
+        return [column == values.c[f"g{i}"] for i, column in enumerate(self._shape.key)]
+
+    def _struck(self, settled: sa.CTE) -> sa.CTE:
+        """The claim struck off, if as many were settled as expected."""
+        all_of_it = sa.select(sa.func.count()).select_from(settled).scalar_subquery() == sa.bindparam(
+            "expected"
         )
-        places = {name: f"g{i}" for i, (name, _) in enumerate(way.given, start=len(key))}
-        change = way.change(lambda name: mine.c[places[name]])
-        matched = [column == mine.c[f"g{i}"] for i, column in enumerate(key)]
-        return sa.update(self._shape.table).where(*matched).values(change).returning(*key)
+        return self._strike.where(all_of_it).cte("struck")
 
     def _one_by_one(
         self, connection: sa.Connection, way: Way, token: str, values: list[tuple[Any, ...]]

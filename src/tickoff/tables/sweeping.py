@@ -38,8 +38,7 @@ class Sweeping:
         claim = self._entry(connection, token, self._ran_out)
         if claim is None:
             return Swept()
-        span = unpack(claim)
-        among = [self._rows.within(span[0], span[-1]), self._rows.ours(token)]
+        among = [self._rows.spanned(unpack(claim)), self._rows.ours(token)]
         keys = self._locked(connection, among)
         swept = self._put_back(connection, keys, attempts, wait, alone=token.startswith(ALONE))
         busy = self._count(connection, among)

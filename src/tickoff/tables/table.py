@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,6 +37,7 @@ class SqlRecordTable:
         self.plan = plan
         self._database = Database(source, limit)
         self._found: _Steps | None = None
+        self._finding = threading.Lock()
 
     @property
     def address(self) -> str:
@@ -44,8 +46,7 @@ class SqlRecordTable:
 
     def check(self) -> None:
         """Look at the table anew, and refuse it unless it is as it must be."""
-        shape = self._database.read(lambda connection: shape_of(connection, self.plan))
-        self._found = _Steps(Rows(shape, self._database.dialect))
+        self._found = self._look()
 
     def install(self) -> list[str]:
         """Add what is missing."""
@@ -59,32 +60,35 @@ class SqlRecordTable:
 
     def claim(self, token: str, owner: str, limit: int, ttl: float, floor: Key | None = None) -> Batch:
         """Claim the next PENDING rows above the floor."""
-        claiming = self._steps.claiming
-        return self._write(lambda connection: claiming.claim(connection, token, owner, limit, ttl, floor))
+        return self._steps.claiming.claim(token, owner, limit, ttl, floor)
 
     def claim_suspect(self, token: str, owner: str, ttl: float) -> Batch:
         """Claim one suspect, alone."""
-        claiming = self._steps.claiming
-        return self._write(lambda connection: claiming.claim_suspect(connection, token, owner, ttl))
+        return self._steps.claiming.claim_suspect(token, owner, ttl)
 
     def settle(self, token: str, verdicts: Sequence[Verdict], *, last: bool = False) -> Settled:
         """Write verdicts; an answer the database refuses is found by halving, the others are written."""
-        settled = self._settle_all(token, verdicts) if verdicts else Settled()
-        if last and not settled.busy and not settled.culprits:
-            self._write(lambda connection: self._steps.settling.close(connection, token))
-        return settled
+        if verdicts:
+            return self._settle(token, verdicts, last=last)
+        if last:
+            self._steps.settling.close(token)
+        return Settled()
 
     def renew(self, tokens: Sequence[str], ttl: float) -> frozenset[str]:
         """Prolong claims: one small row each."""
-        return self._write(lambda connection: self._renew(connection, tokens, ttl)) if tokens else frozenset()
+        if not tokens:
+            return frozenset()
+        record = self._steps.record
+        return self._write(lambda connection: self._renew(connection, record, tokens, ttl))
 
     def give_back(self, token: str, keys: Sequence[Key] | None = None, *, last: bool = False) -> int:
         """Make records that were not started PENDING as they were before."""
+        steps = self._steps
 
         def step(connection: sa.Connection) -> int:
-            given = self._steps.sweeping.give_back(connection, token, keys)
+            given = steps.sweeping.give_back(connection, token, keys)
             if last:
-                self._steps.settling.close(connection, token)
+                steps.settling.strike(connection, token)
             return given
 
         return self._write(step)
@@ -100,18 +104,21 @@ class SqlRecordTable:
 
     def news(self, floor: Key | None, seen: frozenset[str] = frozenset()) -> News:
         """What happened behind the floor."""
-        return self._database.read(lambda connection: self._steps.notes.news(connection, floor, seen))
+        notes = self._steps.notes
+        return self._database.read(lambda connection: notes.news(connection, floor, seen))
 
     def retry(self, error_like: str | None = None) -> int:
         """FAILED → PENDING."""
-        return self._reopen(self._steps.reopening.failed(error_like))
+        reopening = self._steps.reopening
+        return self._reopen(reopening, reopening.failed(error_like))
 
     def reopen(
         self, where: str | sa.ColumnElement[bool] | None = None, finished_before: datetime | None = None
     ) -> int:
         """DONE → PENDING."""
         before = self._database.dialect.moment(finished_before) if finished_before is not None else None
-        return self._reopen(self._steps.reopening.done(condition(where), before))
+        reopening = self._steps.reopening
+        return self._reopen(reopening, reopening.done(condition(where), before))
 
     def left(self) -> Left:
         """What is not decided yet."""
@@ -127,11 +134,13 @@ class SqlRecordTable:
 
     def show(self, key: Key) -> Standing | None:
         """One record."""
-        return self._database.read(lambda connection: self._steps.looking.show(connection, key))
+        looking = self._steps.looking
+        return self._database.read(lambda connection: looking.show(connection, key))
 
     def sample(self, size: int) -> tuple[Record, ...]:
         """Random PENDING rows."""
-        return self._database.read(lambda connection: self._steps.looking.sample(connection, size))
+        looking = self._steps.looking
+        return self._database.read(lambda connection: looking.sample(connection, size))
 
     def forget_connections(self) -> None:
         """Leave the parent's connections to the parent."""
@@ -143,26 +152,36 @@ class SqlRecordTable:
 
     @property
     def _steps(self) -> _Steps:
-        if self._found is None:
-            self.check()
-        assert self._found is not None  # noqa: S101 - for the type checker
-        return self._found
+        with self._finding:
+            if self._found is None:
+                self._found = self._look()
+            return self._found
+
+    def _look(self) -> _Steps:
+        shape = self._database.read(lambda connection: shape_of(connection, self.plan))
+        return _Steps(Rows(shape, self._database.dialect), self._database)
 
     def _write(self, step: Callable[[sa.Connection], T]) -> T:
         return self._database.atomically(step)
 
-    def _settle_all(self, token: str, verdicts: Sequence[Verdict]) -> Settled:
+    def _settle(self, token: str, verdicts: Sequence[Verdict], *, last: bool) -> Settled:
         try:
-            return self._write(lambda connection: self._steps.settling.settle(connection, token, verdicts))
+            return self._steps.settling.settle(token, verdicts, last=last)
         except REFUSALS as error:
-            if len(verdicts) == 1:
-                cause = getattr(error, "orig", None) or error
-                return Settled(culprits={verdicts[0].key: in_one_line(cause)})
-            half = len(verdicts) // 2
-            return self._settle_all(token, verdicts[:half]) + self._settle_all(token, verdicts[half:])
+            return self._halves(token, verdicts, error)
 
-    def _renew(self, connection: sa.Connection, tokens: Sequence[str], ttl: float) -> frozenset[str]:
-        record = self._steps.record
+    def _halves(self, token: str, verdicts: Sequence[Verdict], error: Exception) -> Settled:
+        """The claim stays open: a culprit is still to be settled otherwise."""
+        if len(verdicts) == 1:
+            cause = getattr(error, "orig", None) or error
+            return Settled(culprits={verdicts[0].key: in_one_line(cause)})
+        half = len(verdicts) // 2
+        first, second = (self._settle(token, part, last=False) for part in (verdicts[:half], verdicts[half:]))
+        return first + second
+
+    def _renew(
+        self, connection: sa.Connection, record: str, tokens: Sequence[str], ttl: float
+    ) -> frozenset[str]:
         mine = (ledger.c.record == record) & ledger.c.token.in_(sorted(tokens))
         whole = mine & (ledger.c.kind == Kind.CLAIM.value)
         connection.execute(sa.update(ledger).where(whole).values(until=self._database.dialect.after(ttl)))
@@ -177,11 +196,11 @@ class SqlRecordTable:
             if floor is None:
                 return total
 
-    def _reopen(self, conditions: Sequence[sa.ColumnElement[bool]]) -> int:
+    def _reopen(self, reopening: Reopening, conditions: Sequence[sa.ColumnElement[bool]]) -> int:
         floor: Key | None = None
         total = 0
         while True:
-            keys = self._write(partial(self._steps.reopening.some, conditions=conditions, floor=floor))
+            keys = self._write(partial(reopening.some, conditions=conditions, floor=floor))
             if not keys:
                 return total
             total, floor = total + len(keys), keys[-1]
@@ -192,6 +211,7 @@ class _Steps:
     """The statements for a table as it was found."""
 
     rows: Rows
+    database: Database
 
     @property
     def record(self) -> str:
@@ -199,11 +219,11 @@ class _Steps:
 
     @cached_property
     def claiming(self) -> Claiming:
-        return Claiming(self.rows)
+        return Claiming(self.rows, self.database)
 
     @cached_property
     def settling(self) -> Settling:
-        return Settling(self.rows)
+        return Settling(self.rows, self.database)
 
     @cached_property
     def notes(self) -> Notes:

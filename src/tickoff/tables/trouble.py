@@ -12,10 +12,12 @@ REFUSALS: tuple[type[Exception], ...] = (sa.exc.StatementError, TypeError, Value
 
 
 class Trouble(Enum):
-    """The three kinds of trouble with a statement."""
+    """The kinds of trouble with a statement."""
 
     AGAIN = auto()
     """Two transactions stood in each other's way, and this one was undone."""
+    LOCKED = auto()
+    """It waited for somebody's lock for as long as it may."""
     SILENT = auto()
     """The database did not answer, or not in time, or does not work."""
     REFUSED = auto()
@@ -48,6 +50,8 @@ def _postgresql(error: Any) -> Trouble:
     state = getattr(error, "sqlstate", None)
     if state in _DEADLOCKS:
         return Trouble.AGAIN
+    if state == "55P03":
+        return Trouble.LOCKED
     if state is None:  # the driver's own: what it cannot send is refused, the rest is about the connection
         silent = type(error).__name__ in {"OperationalError", "InterfaceError", "ConnectionTimeout"}
         return Trouble.SILENT if silent else Trouble.REFUSED
@@ -64,7 +68,7 @@ def _sqlite(error: Any) -> Trouble:
 
 
 _MYSQL_AGAIN = {1020, 1213}
-_MYSQL_UNWELL = {0, 1021, 1037, 1040, 1041, 1053, 1114, 1205, 1290, 1317, 1792, 1836, 1969, 3024, 3572}
+_MYSQL_UNWELL = {0, 1021, 1037, 1040, 1041, 1053, 1114, 1290, 1317, 1792, 1836, 1969, 3024, 3572}
 """Disk full, memory, connections, shut down, table full, lock waits, read-only, killed, too slow."""
 
 
@@ -72,6 +76,8 @@ def _mysql(error: Any) -> Trouble:
     code = error.args[0] if error.args and isinstance(error.args[0], int) else None
     if code in _MYSQL_AGAIN:
         return Trouble.AGAIN
+    if code == 1205:
+        return Trouble.LOCKED
     if code in _MYSQL_UNWELL or (code is not None and 2000 <= code < 3000):  # 2xxx: the client's, on the line
         return Trouble.SILENT
     return Trouble.REFUSED
