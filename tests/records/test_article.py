@@ -1,4 +1,4 @@
-"""The article's case, end to end: contacts, a paid API that is slow and moody, four servers and their fates."""
+"""The article's case, end to end: contacts, a slow and moody API, four servers and their fates."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ OPTIONS = {
     "ttl": "2s",
 }
 
+_NOTE = "INSERT INTO {t}_changed VALUES (old.phone_number);"
+
 TRIGGERS = {
     "sqlite": [
-        "CREATE TRIGGER {t}_watch AFTER UPDATE OF aadhaar_status, aadhaar_number ON {t} "
-        "WHEN old.aadhaar_status = 'DONE' BEGIN INSERT INTO {t}_changed VALUES (old.phone_number); END"
+        f"CREATE TRIGGER {{t}}_w AFTER UPDATE ON {{t}} WHEN old.aadhaar_status = 'DONE' BEGIN {_NOTE} END"
     ],
     "postgres": [
-        "CREATE FUNCTION {t}_note() RETURNS trigger LANGUAGE plpgsql AS "
-        "'BEGIN INSERT INTO {t}_changed VALUES (old.phone_number); RETURN new; END'",
-        "CREATE TRIGGER {t}_watch AFTER UPDATE ON {t} FOR EACH ROW "
-        "WHEN (old.aadhaar_status = 'DONE') EXECUTE FUNCTION {t}_note()",
+        f"CREATE FUNCTION {{t}}_n() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN {_NOTE} RETURN new; END'",
+        """CREATE TRIGGER {t}_w AFTER UPDATE ON {t} FOR EACH ROW
+           WHEN (old.aadhaar_status = 'DONE') EXECUTE FUNCTION {t}_n()""",
     ],
     "mariadb": [
-        "CREATE TRIGGER {t}_watch AFTER UPDATE ON {t} FOR EACH ROW BEGIN "
-        "IF old.aadhaar_status = 'DONE' THEN INSERT INTO {t}_changed VALUES (old.phone_number); END IF; END"
+        f"""CREATE TRIGGER {{t}}_w AFTER UPDATE ON {{t}} FOR EACH ROW
+            BEGIN IF old.aadhaar_status = 'DONE' THEN {_NOTE} END IF; END"""
     ],
 }
 """The database itself notes every change to a row that was DONE."""

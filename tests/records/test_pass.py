@@ -50,8 +50,8 @@ def test_every_row_is_called_once_and_its_answer_written(shop: Shop) -> None:
     passed = shop.records(work, concurrency=3).run()
     assert (passed.counts.done, passed.failed, passed.paused) == (300, 0, False)
     assert set(work.calls.values()) == {1}
-    right = f"status = 'DONE' AND answer = {shop.joined("'a'", 'id')}"
-    assert shop.sql(f"SELECT count(*) FROM {{t}} WHERE {right}") == [(300,)]
+    number = shop.joined("'a'", "id")
+    assert shop.sql(f"SELECT count(*) FROM {{t}} WHERE status = 'DONE' AND answer = {number}") == [(300,)]
 
 
 def test_async_functions_run_at_once_on_one_loop(shop: Shop) -> None:

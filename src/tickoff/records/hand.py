@@ -260,7 +260,7 @@ class Hand:
         self._tell()
 
     def _keep(self, claim: Claim, verdicts: Sequence[Verdict]) -> None:
-        """They wait for the flusher, who is told of the first, of half a flush, and when no more will come."""
+        """They wait for the flusher: told of the first, of half a flush, and when no more will come."""
         before = self._collectable
         self._answers += len(verdicts)
         self._collectable += len(verdicts)
