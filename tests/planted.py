@@ -161,14 +161,15 @@ def repeated_release_refused() -> None:
 
 _CONTRACT = tuple(("tests/stores/test_contract.py", "-k", kind) for kind in ("Memory", "Redis"))
 _NETWORK = "tests/faults/test_network.py"
+_SIMULATION = ("tests/test_simulation.py", "-k", "no_seed")
 
 PLANTS: dict[str, Plant] = {
-    "blind_delete": Plant(blind_delete, _CONTRACT),
-    "no_token_on_renew": Plant(no_token_on_renew, _CONTRACT),
+    "blind_delete": Plant(blind_delete, (*_CONTRACT, _SIMULATION)),
+    "no_token_on_renew": Plant(no_token_on_renew, (*_CONTRACT, _SIMULATION)),
     "client_clock": Plant(client_clock, (("tests/faults/test_clocks.py", "-k", "mariadb or sqlite"),)),
     "no_tombstone": Plant(no_tombstone, _CONTRACT),
-    "no_fence": Plant(no_fence, _CONTRACT),
-    "no_watermark": Plant(no_watermark, _CONTRACT),
+    "no_fence": Plant(no_fence, (*_CONTRACT, _SIMULATION)),
+    "no_watermark": Plant(no_watermark, (*_CONTRACT, _SIMULATION)),
     "no_read_back": Plant(no_read_back, ((_NETWORK, "-k", "found_to_be_ours and redis"),)),
     "no_wait_after_amnesia": Plant(no_wait_after_amnesia, _CONTRACT),
     "no_assertion": Plant(no_assertion, (("tests/faults/test_forgetful_store.py",),)),

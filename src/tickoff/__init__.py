@@ -1,9 +1,19 @@
 """Every tick once. Every row once. Leases for a fleet, on the Redis or the database it already has."""
 
 from .app import Tickoff
-from .errors import Defer, LeaseLost, LockHeld, Pause, Reject, StoreUnreachable, TickoffError
+from .errors import (
+    Defer,
+    LeaseLost,
+    LockHeld,
+    Pause,
+    Reject,
+    StaleFence,
+    StoreUnreachable,
+    TickoffError,
+)
 from .lease import Lease
 from .model import Ran, Skipped
+from .writes import upsert
 
 __all__ = [
     "Defer",
@@ -14,7 +24,9 @@ __all__ = [
     "Ran",
     "Reject",
     "Skipped",
+    "StaleFence",
     "StoreUnreachable",
     "Tickoff",
     "TickoffError",
+    "upsert",
 ]

@@ -18,6 +18,7 @@ from .knowledge import Knowledge
 from .lease import Lease
 from .loops import Loop
 from .stores.base import IO_LIMIT, LeaseStore
+from .world import world
 
 _log = logging.getLogger("tickoff")
 
@@ -235,11 +236,13 @@ class Keeper:
         self._unreachable = False
 
 
-_judge: list[Judge] = []
+_judges: weakref.WeakValueDictionary[str, Judge] = weakref.WeakValueDictionary()
 
 
 def process_judge() -> Judge:
     """The judge of this process, made when first needed."""
-    if not _judge:
-        _judge.append(Judge())
-    return _judge[0]
+    here = world().here()
+    judge = _judges.get(here)
+    if judge is None:
+        judge = _judges[here] = Judge()
+    return judge

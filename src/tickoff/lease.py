@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -13,11 +14,14 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from .clocks import elapsed
 from .durations import Duration, ttl_ms
-from .errors import LeaseLost
+from .errors import LeaseLost, StaleFence
 from .model import Answer, Hold, instant, moment
 
 if TYPE_CHECKING:
+    import sqlalchemy
+
     from .referee import Referee
+    from .writes import Guardable
 
 RENEW_AFTER = 1 / 3
 """Fraction of the TTL after which a lease is renewed."""
@@ -108,6 +112,30 @@ class Lease:
         length = self._hold.ttl if ttl is None else ttl_ms(ttl)
         self._referee.renew(self, length)
         return self.until
+
+    def guard(self, db: Guardable) -> None:
+        """Make the transaction that is open on `db` one that only the newest holder can commit.
+
+        Raises `StaleFence` once a newer holder has guarded in that database, and `LeaseLost` past the lease.
+        """
+        from .writes import guard
+
+        try:
+            guard(db, self.name, self.fence, self.deadline - elapsed())
+        except StaleFence as stale:
+            self._referee.knowledge.stale(self.name, stale.high)
+            raise
+        self.check()
+
+    @contextmanager
+    def transaction(self, engine: sqlalchemy.Engine) -> Iterator[sqlalchemy.Connection]:
+        """Begin a guarded transaction; it is committed at the end, unless the lease was lost by then."""
+        from .writes import begun
+
+        with begun(engine) as connection:
+            self.guard(connection)
+            yield connection
+            self.check()
 
     def release(self) -> bool:
         """Let go; False when it was no longer ours. Safe to repeat."""

@@ -9,6 +9,7 @@ import unicodedata
 from functools import lru_cache
 
 from .errors import ConfigError
+from .world import world
 
 LONGEST_NAME = 200
 
@@ -63,6 +64,8 @@ def owner() -> str:
     """Who we are, as host:pid:nonce; a restarted or forked one is somebody else."""
     global _owner
     pid = os.getpid()
+    if world().here():
+        return world().here()
     if _owner[0] != pid:
         _owner = (pid, f"{socket.gethostname()[:100]}:{pid}:{secrets.token_hex(4)}")
     return _owner[1]
