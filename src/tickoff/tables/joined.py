@@ -46,12 +46,15 @@ class Joined:
             name: bind.type.dialect_impl(dialect).bind_processor(dialect)
             for bind, name in compiled.bind_names.items()
         }
-        return _Compiled(compiled, self._hinted(compiled.string, dialect), senders)
+        return _Compiled(compiled, self._ordered(compiled.string, dialect), senders)
 
-    def _hinted(self, text: str, dialect: sa.Dialect) -> str:
-        """SQLAlchemy would put the hint behind the second table."""
-        start = f"UPDATE {dialect.identifier_preparer.format_table(self._rows.shape.table)}"
-        return text.replace(start, f"{start} {self._rows.hint}".rstrip(), 1)
+    def _ordered(self, text: str, dialect: sa.Dialect) -> str:
+        """The values first, each with a look into the index: a scan would wait for rows that others hold."""
+        table = dialect.identifier_preparer.format_table(self._rows.shape.table)
+        values_first = text.replace(f"UPDATE {table}, (", "UPDATE (", 1)
+        return values_first.replace(
+            ") AS given SET ", f") AS given STRAIGHT_JOIN {table} {self._rows.hint} SET ", 1
+        )
 
     def _literals(self, size: int) -> sa.CompoundSelect[Any]:
         """The rows of values below none of the table's own, which lends them its types and collations."""
