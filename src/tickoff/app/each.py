@@ -92,9 +92,9 @@ class Each(Scheduled):
         """The names of the jobs over records, in the order of their decorators."""
         return list(self._record_jobs)
 
-    def _taken(self, name: str) -> Callable[..., Any] | None:
+    def _function(self, name: str) -> Callable[..., Any] | None:
         job = self._record_jobs.get(name)
-        return super()._taken(name) if job is None else job.function
+        return super()._function(name) if job is None else job.function
 
     def _record_workers(self, only: str | None = None) -> list[Service]:
         """A worker for each job, to be served."""

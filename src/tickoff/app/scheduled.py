@@ -113,7 +113,7 @@ class Scheduled(Core):
 
     def _refuse_taken(self, name: str, work: Callable[..., Any]) -> None:
         """A function that was defined anew takes its own place; any other by the same name is a mistake."""
-        former = self._taken(name)
+        former = self._function(name)
         if former is None:
             return
         if (former.__module__, former.__qualname__) != (work.__module__, work.__qualname__):
@@ -122,10 +122,10 @@ class Scheduled(Core):
                 f"give {work.__qualname__} another one: name='…'"
             )
 
-    def _taken(self, name: str) -> Callable[..., Any] | None:
-        """The function that has this name already."""
+    def _function(self, name: str) -> Callable[..., Any] | None:
+        """The function that has this name."""
         taken = self._jobs.get(name) or self._posts.get(name)
-        return None if taken is None else taken.work
+        return taken.work if taken else None
 
     def _full_jobs(self, only: str | None = None) -> list[Job]:
         """The jobs by their full names."""
