@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tickoff import StoreUnreachable, rules
-from tickoff.model import RUNS_KEPT, Entry, Outcome, Run
+from tickoff.model import RUNS_KEPT, Entry, Note, Outcome, Run
 from tickoff.stores.cas import CasStore
 
 
@@ -68,6 +68,28 @@ class FileStore(CasStore):
             runs = [_run(stored) for stored in book["runs"].get(name, [])]
         return sorted(runs, key=lambda run: (run.tick, run.fence), reverse=True)[:limit]
 
+    def post(self, board: str, key: str, text: str, life: int) -> int:
+        """Put a note on a board for `life` ms; says the time."""
+        with self._book() as book:
+            now = self.now()
+            book["notes"].setdefault(board, {})[key] = [text, now + life]
+            self._write(book)
+        return now
+
+    def notes(self, board: str) -> list[Note]:
+        """The notes of a board that are still good, by key."""
+        with self._book() as book:
+            found = book["notes"].get(board, {})
+        now = self.now()
+        return [Note(key, *found[key]) for key in sorted(found) if found[key][1] > now]
+
+    def strike(self, board: str, key: str) -> bool:
+        """Take a note down; True for the one caller who did it."""
+        with self._book() as book:
+            found = book["notes"].get(board, {}).pop(key, None)
+            self._write(book)
+        return found is not None and found[1] > self.now()
+
     def now(self) -> int:
         """The store's clock: all processes of one machine agree on it."""
         return time.time_ns() // 1_000_000
@@ -107,7 +129,7 @@ class FileStore(CasStore):
             with self._path.with_suffix(".lock").open("w") as guard:
                 fcntl.flock(guard, fcntl.LOCK_EX)
                 text = self._path.read_text("utf-8") if self._path.exists() else ""
-                yield json.loads(text) if text else {"entries": {}, "runs": {}}
+                yield json.loads(text) if text else {"entries": {}, "runs": {}, "notes": {}}
         except OSError as error:
             raise StoreUnreachable(f"{self.address} cannot be used: {error.strerror}") from error
 

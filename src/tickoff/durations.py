@@ -11,13 +11,22 @@ from .errors import ConfigError
 
 Duration = str | int | float | timedelta
 
+_LARGEST = 10**15  # larger integers need not fit a float, nor a message
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SPELLED = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
 _TEXT = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+", re.ASCII)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 SHORTEST_TTL = 0.1
 LONGEST_TTL = 7 * 86400.0
+
+SHORTEST_PERIOD = 0.1
+"""A tick is a race and a settlement: oftener than ten times a second, servers would do little else."""
+
+LONGEST_PERIOD = 31 * 86400.0
+"""Beyond a month people mean the calendar, which a period counted from the epoch does not follow."""
 
 
 def seconds(value: Duration, field: str) -> float:
@@ -28,6 +37,8 @@ def seconds(value: Duration, field: str) -> float:
         raise ConfigError(f"{field}={value!r} is not a duration; give a number of seconds")
     if isinstance(value, str):
         return _parse(value.strip(), field)
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise ConfigError(f"{field} is too large a number; give a number of seconds")
     if not math.isfinite(value):
         raise ConfigError(f"{field}={value!r} is not a duration; give a finite number of seconds")
     return float(value)
@@ -41,6 +52,38 @@ def ttl_ms(value: Duration, field: str = "ttl") -> int:
 def wait_seconds(value: Duration | None, field: str = "wait") -> float:
     """Read how long to queue for a lock; None means not at all."""
     return 0.0 if value is None else _wait_seconds(_hashable(value, field), field)
+
+
+def timeout_seconds(value: Duration | None, field: str = "timeout") -> float | None:
+    """Read how long work may last; None means as long as it likes."""
+    if value is None:
+        return None
+    length = seconds(_hashable(value, field), field)
+    if length <= 0:
+        raise ConfigError(f'{field}={value!r} leaves no time; use such as "10m", or leave it out')
+    return length
+
+
+def period_ms(value: Duration, field: str = "every") -> int:
+    """Read the time between two ticks, in milliseconds."""
+    length = seconds(_hashable(value, field), field)
+    if length < SHORTEST_PERIOD:
+        raise ConfigError(f'{field}={value!r:.60} is too short to race for each tick; use "100ms" or more')
+    if length > LONGEST_PERIOD:
+        raise ConfigError(f'{field}={value!r:.60} is longer than 31 days; use cron, such as "0 0 1 * *"')
+    if abs(length * 1000 - round(length * 1000)) > 1e-6:
+        raise ConfigError(f"{field}={value!r:.60} is no whole number of milliseconds; round it")
+    return round(length * 1000)
+
+
+def spelled(ms: int) -> str:
+    """A duration in its one spelling, such as "1h30m": equal durations, equal text."""
+    parts = []
+    for unit, length in _SPELLED.items():
+        count, ms = divmod(ms, length)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
 
 
 def _hashable(value: Duration, field: str) -> Duration:

@@ -20,6 +20,9 @@ UNSCHEDULED_LIFE = 7 * 24 * 3600 * 1000
 TOMBSTONE_LIFE = 3600 * 1000
 """How long (ms) a withdrawn race is remembered, should its request still be on its way."""
 
+STORE_FORGOT = "the store lost its data, a former holder may still be at work"
+"""The note of a race that was held off for a while because a store had forgotten the name."""
+
 RUNS_KEPT = 1000
 """Runs kept in the history of one name."""
 
@@ -65,7 +68,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bid:
-    """One entry in a race: who wants which name, for how long, and for which tick (0: a plain lock)."""
+    """One entry in a race: who wants which name, for how long, and for which tick (0: a plain lock).
+
+    A manual one runs when it was asked for: its tick is the instant of the request, and it moves no marks.
+    """
 
     name: str
     token: str
@@ -75,7 +81,14 @@ class Bid:
     attempts: int = 1
     takeover: bool = False
     scheduled: bool = False
+    manual: bool = False
     known: Known = Known()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is for a lock, on a name of which its server knows no more than the last lease."""
+        marked = self.known.decided or self.known.finished or self.known.since or self.known.steered
+        return not (self.tick or self.scheduled or marked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +105,7 @@ class Hold:
     tick: int = 0
     attempt: int = 0
     scheduled: bool = False
+    manual: bool = False
     known: Known = Known()
 
 
@@ -118,6 +132,16 @@ class Run:
     outcome: Outcome
     error: str = ""
     attempt: int = 0
+    manual: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A short text on a board that all servers read: presence, requests, progress; gone after its life."""
+
+    key: str
+    text: str
+    until: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +164,7 @@ class Entry:
     ttl: int = 0
     fence: int = 0
     attempt: int = 0
+    manual: bool = False
     let_go: str = ""
     decided: int = 0
     finished: int = 0
@@ -229,12 +254,30 @@ def won_entry(
         ttl=bid.ttl,
         fence=fence,
         attempt=attempt,
+        manual=bid.manual,
         decided=decided,
         finished=finished,
         since=since,
         steered=steered,
         scheduled=bool(scheduled),
         used=taken,
+    )
+
+
+def held(entry: Entry) -> Hold:
+    """A live lease as its holder knows it."""
+    return Hold(
+        name=entry.name,
+        token=entry.token,
+        owner=entry.owner,
+        ttl=entry.ttl,
+        fence=entry.fence,
+        taken=entry.taken,
+        until=entry.until,
+        tick=entry.tick,
+        attempt=entry.attempt,
+        scheduled=entry.scheduled,
+        manual=entry.manual,
     )
 
 
@@ -256,7 +299,7 @@ def skipped(name: str, answer: Answer) -> Skipped:
         return replace(
             said,
             until=instant(entry.barrier),
-            note="the store lost its data, a former holder may still be at work",
+            note=STORE_FORGOT,
         )
     if why is Why.HELD:
         note = "" if entry.owner else "held by a program other than Tickoff"

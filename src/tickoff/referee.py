@@ -7,6 +7,7 @@ on a race withdraws it, so that a late arrival wins nothing.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from . import forks
@@ -16,9 +17,12 @@ from .errors import ConfigError, LeaseLost, StoreUnreachable
 from .keeper import Keeper
 from .knowledge import Knowledge
 from .lease import TELL_AFTER, Lease
-from .model import Answer, Bid, Ending, Hold, Outcome, Skipped, skipped
+from .model import Answer, Bid, Ending, Outcome, Skipped, held, skipped
 from .names import new_token, owner
+from .settler import Settler
 from .stores.base import LeaseStore
+from .storetime import StoreTime
+from .work import End
 
 _log = logging.getLogger("tickoff")
 
@@ -38,6 +42,8 @@ class Referee:
         self.store = store
         self.knowledge = Knowledge()
         self.keeper = Keeper(store, self.knowledge)
+        self.settler = Settler(store, self.knowledge)
+        self.time = StoreTime()
         self.aside = Aside()
         forks.tell(self)
 
@@ -50,9 +56,36 @@ class Referee:
         plain = self.bid(name, ttl)
         return replace(plain, tick=tick, attempts=attempts, takeover=takeover, scheduled=True)
 
+    def manual_bid(self, name: str, ttl: int, asked: int) -> Bid:
+        """A bid of this process for a run that somebody asked for at that instant."""
+        return replace(self.bid(name, ttl), tick=asked, scheduled=True, manual=True)
+
+    def take(self, bids: Sequence[Bid], limit: int) -> list[Lease | Answer | None]:
+        """Race until `limit` are won, in one trip: a lease, a refusal, or None for the undecided."""
+        sent = elapsed()
+        try:
+            try:
+                answers = self.store.take(bids, limit)
+            except StoreUnreachable:
+                answers = self.store.take(bids, limit)
+        except BaseException:
+            for bid in bids:
+                self.keeper.withdraw(bid.name, bid.token)
+            raise
+        self.learn_time(answers, sent)
+        return [
+            self._kept(bid, answer, sent) if answer is not None and answer.ok else self._noted(answer)
+            for bid, answer in zip(bids, answers, strict=True)
+        ]
+
     def race(self, bid: Bid) -> Lease | Skipped:
-        """Race, wait for the answer, and keep what was won."""
-        return self.conclude(bid, self.send(bid))
+        """Race, wait for the answer, and keep what was won; interrupted meanwhile, it withdraws the bid."""
+        reply = self.send(bid)
+        try:
+            return self.conclude(bid, reply)
+        except BaseException:
+            self.keeper.withdraw(bid.name, bid.token)
+            raise
 
     async def race_aside(self, bid: Bid) -> Lease | Skipped:
         """The same beside an event loop; cancelled while it waits, it withdraws the bid."""
@@ -81,19 +114,39 @@ class Referee:
 
     def conclude(self, bid: Bid, reply: Reply) -> Lease | Skipped:
         """Turn the answer into a lease that is kept, or into the reason why there is none."""
-        self.knowledge.learn(reply.answer.entry)
         if not reply.answer.ok:
+            self._noted(reply.answer)
             return skipped(bid.name, reply.answer)
-        took = elapsed() - reply.sent
-        if took * 1000 >= bid.ttl * TELL_AFTER:
-            self.keeper.withdraw(bid.name, bid.token)
+        lease = self._kept(bid, reply.answer, reply.sent)
+        if lease is None:
             raise StoreUnreachable(
-                f"{self.store.address} took {took:.1f} s to grant {bid.name} for {bid.ttl / 1000:g} s: "
-                "the lease was given back; use a longer ttl or a faster store"
+                f"{self.store.address} took {elapsed() - reply.sent:.1f} s to grant {bid.name} for "
+                f"{bid.ttl / 1000:g} s: the lease was given back; use a longer ttl or a faster store"
             )
-        lease = Lease(_hold_of(reply.answer), reply.sent, self, since=reply.answer.entry.since)
+        return lease
+
+    def learn_time(self, answers: Sequence[Answer | None], sent: float) -> None:
+        """Take in the store's time from an answer to what was sent then."""
+        received = elapsed()
+        for answer in answers:
+            if answer is not None:
+                self.time.learn(answer.now, sent, received)
+                return
+
+    def _kept(self, bid: Bid, answer: Answer, sent: float) -> Lease | None:
+        """The lease that was won, watched over; None, and withdrawn, when its answer came too late."""
+        self.knowledge.learn(answer.entry)
+        if (elapsed() - sent) * 1000 >= bid.ttl * TELL_AFTER:
+            self.keeper.withdraw(bid.name, bid.token)
+            return None
+        lease = Lease(held(answer.entry), sent, self, since=answer.entry.since)
         self.keeper.keep(lease)
         return lease
+
+    def _noted(self, answer: Answer | None) -> Answer | None:
+        if answer is not None:
+            self.knowledge.learn(answer.entry)
+        return answer
 
     def renew(self, lease: Lease, ttl: int) -> None:
         """Renew a lease now; raises `LeaseLost` when it is no longer ours."""
@@ -116,6 +169,8 @@ class Referee:
 
     def settle(self, lease: Lease, outcome: Outcome, error: str = "", attempts: int = 1) -> bool:
         """Finish a tick with its outcome and let go; False when it was no longer ours."""
+        if lease.inherited:
+            return False
         self.keeper.drop(lease)
         ending = Ending(hold=lease.hold(), outcome=outcome, error=error, attempts=attempts)
         try:
@@ -126,8 +181,17 @@ class Referee:
         lease.settled(ours=answer.ok)
         return answer.ok
 
+    def finish(self, lease: Lease, end: End, attempts: int) -> None:
+        """Settle a tick soon, in the background: its work is done, so nobody has to wait for the store."""
+        if lease.inherited:
+            return
+        self.keeper.drop(lease)
+        self.settler.settle(lease, end, attempts)
+
     def leave(self, lease: Lease) -> None:
         """Let go at the end of the work; the work is done, so an outage only delays it."""
+        if lease.inherited:
+            return
         if lease.lost:  # nothing to be learnt from the store, and nothing worth waiting for
             self.keeper.withdraw(lease.name, lease.token)
             return
@@ -136,9 +200,13 @@ class Referee:
         except StoreUnreachable as error:
             _log.warning("%s is released as soon as the store answers, or by its TTL: %s", lease.name, error)
             self.keeper.withdraw(lease.name, lease.token)
+        except BaseException:  # an interrupt: nobody knows how far the release came
+            self.keeper.withdraw(lease.name, lease.token)
+            raise
 
     def close(self) -> None:
         """Stop the threads and close the connections; used again, it opens new ones."""
+        self.settler.close()
         self.keeper.close()
         self.aside.close()
         self.store.close()
@@ -148,20 +216,5 @@ class Referee:
         self.store.forget_connections()
         self.knowledge.after_fork()
         self.keeper.after_fork()
+        self.settler.after_fork()
         self.aside.after_fork()
-
-
-def _hold_of(answer: Answer) -> Hold:
-    entry = answer.entry
-    return Hold(
-        name=entry.name,
-        token=entry.token,
-        owner=entry.owner,
-        ttl=entry.ttl,
-        fence=entry.fence,
-        taken=entry.taken,
-        until=entry.until,
-        tick=entry.tick,
-        attempt=entry.attempt,
-        scheduled=entry.scheduled,
-    )

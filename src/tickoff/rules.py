@@ -58,7 +58,7 @@ def release(entry: Entry, token: str, now: int) -> Step:
         return Step(entry, ok=True)
     if not _ours(entry, token, now):
         return Step(entry, ok=False)
-    reopened = entry.tick != 0 and entry.tick == entry.decided and entry.finished < entry.tick
+    reopened = _decided_one(entry) and entry.finished < entry.tick
     if reopened:
         entry = replace(entry, open=True, attempt=entry.attempt - 1)
     return Step(_let_go(entry, now), ok=True)
@@ -78,7 +78,7 @@ def evict(entry: Entry, by: str, why: str, now: int) -> Step:
     runs = _crash(entry, now)
     if held and entry.tick:
         runs = (_entry_run(entry, now, Outcome.LOST, f"released by {by}: {why}"),)
-    if runs and entry.tick == entry.decided:
+    if runs and _decided_one(entry):
         entry = replace(entry, outcome=runs[0].outcome, outcome_by=entry.owner, outcome_at=runs[0].ended)
     fence = max(entry.fence + 1, now)
     return Step(replace(_freed(entry, now), fence=fence, barrier=0), ok=held, runs=runs)
@@ -113,7 +113,8 @@ def _refusal(entry: Entry, bid: Bid, now: int) -> Why | None:
         return None
     if bid.tick > now:
         return Why.TOO_EARLY
-    if bid.tick and (bid.tick < entry.decided or bid.tick <= entry.finished):
+    tick = 0 if bid.manual else bid.tick
+    if tick and (tick < entry.decided or tick <= entry.finished):
         return Why.DONE
     if entry.live(now):
         return Why.HELD
@@ -121,7 +122,7 @@ def _refusal(entry: Entry, bid: Bid, now: int) -> Why | None:
         return Why.PAUSED
     if entry.barrier > now:
         return Why.HELD
-    return Why.DONE if bid.tick == entry.decided and bid.tick and not _again(entry, bid) else None
+    return Why.DONE if tick == entry.decided and tick and not _again(entry, bid) else None
 
 
 def _again(entry: Entry, bid: Bid) -> bool:
@@ -131,8 +132,8 @@ def _again(entry: Entry, bid: Bid) -> bool:
 
 def _skip(entry: Entry, bid: Bid, now: int, why: Why) -> Step:
     """A lost race; a tick that fell on a running one or into a pause is decided, and recorded, as skipped."""
-    overlap = why is Why.HELD and entry.live(now) and 0 < entry.tick < bid.tick
-    if bid.tick <= entry.decided or not (overlap or why is Why.PAUSED):
+    overlap = why is Why.HELD and entry.live(now) and 0 < entry.tick < bid.tick and not entry.manual
+    if bid.manual or bid.tick <= entry.decided or not (overlap or why is Why.PAUSED):
         return Step(entry, ok=False, why=why)
     note = (
         f"paused by {entry.paused_by}: {entry.paused_why}"
@@ -157,17 +158,16 @@ def _skip(entry: Entry, bid: Bid, now: int, why: Why) -> Step:
 
 def _grant(entry: Entry, bid: Bid, now: int) -> Entry:
     crashed = _crash(entry, now)
-    if crashed and entry.tick == entry.decided:
+    if crashed and _decided_one(entry):
         entry = replace(entry, outcome=Outcome.CRASHED, outcome_by=entry.owner, outcome_at=entry.until)
-    if bid.tick > entry.decided:
-        entry = replace(entry, decided=bid.tick, attempt=0, outcome="", outcome_by="", outcome_at=0)
-    if bid.tick:
-        entry = replace(entry, attempt=entry.attempt + 1, open=False)
+    if not bid.manual:
+        entry = _decide(entry, bid.tick)
     return replace(
         entry,
         token=bid.token,
         owner=bid.owner,
         tick=bid.tick,
+        manual=bid.manual,
         taken=now,
         until=now + bid.ttl,
         ttl=bid.ttl,
@@ -176,6 +176,18 @@ def _grant(entry: Entry, bid: Bid, now: int) -> Entry:
         scheduled=entry.scheduled or bid.scheduled,
         used=now,
     )
+
+
+def _decide(entry: Entry, tick: int) -> Entry:
+    """Start a tick, afresh or once more."""
+    if tick > entry.decided:
+        entry = replace(entry, decided=tick, attempt=0, outcome="", outcome_by="", outcome_at=0)
+    return replace(entry, attempt=entry.attempt + 1, open=False) if tick else entry
+
+
+def _decided_one(entry: Entry) -> bool:
+    """Whether the lease is, or was, for the tick decided last: not a plain lock, a manual or an older run."""
+    return entry.tick != 0 and entry.tick == entry.decided and not entry.manual
 
 
 def _recall(entry: Entry, known: Known, now: int, wait: int) -> Entry:
@@ -207,13 +219,14 @@ def _asserted(entry: Entry, hold: Hold, now: int) -> Entry:
     forgotten = not entry.live(now) and (entry.fence < hold.fence or waiting)
     if not forgotten or hold.until <= now:
         return entry
-    if hold.tick > entry.decided:
+    if hold.tick > entry.decided and not hold.manual:
         entry = replace(entry, decided=hold.tick, attempt=hold.attempt)
     return replace(
         _recall(entry, replace(hold.known, fence=0), now, wait=0),
         token=hold.token,
         owner=hold.owner,
         tick=hold.tick,
+        manual=hold.manual,
         taken=hold.taken,
         until=hold.until,
         ttl=hold.ttl,
@@ -233,12 +246,14 @@ def _let_go(entry: Entry, now: int) -> Entry:
 
 
 def _freed(entry: Entry, now: int) -> Entry:
-    return replace(entry, token="", owner="", tick=0, until=0, used=now)
+    return replace(entry, token="", owner="", tick=0, manual=False, until=0, used=now)
 
 
 def _close(entry: Entry, ending: Ending, now: int) -> Entry:
     """Move the marks: final outcomes finish the tick, a failure with attempts left opens it again."""
     hold = ending.hold
+    if hold.manual:
+        return entry
     if ending.outcome is Outcome.OK:
         entry = replace(entry, since=max(entry.since, hold.tick))
     if hold.tick != entry.decided:
@@ -280,7 +295,8 @@ def _run(hold: Hold, now: int, outcome: Outcome, error: str) -> Run:
         ended=now,
         outcome=outcome,
         error=error,
-        attempt=hold.attempt,
+        attempt=1 if hold.manual else hold.attempt,
+        manual=hold.manual,
     )
 
 
@@ -294,5 +310,6 @@ def _entry_run(entry: Entry, ended: int, outcome: Outcome, error: str) -> Run:
         ended=ended,
         outcome=outcome,
         error=error,
-        attempt=entry.attempt,
+        attempt=1 if entry.manual else entry.attempt,
+        manual=entry.manual,
     )

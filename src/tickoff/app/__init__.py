@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..durations import Duration
+from ..stores.base import LeaseStore
 from .locks import Locks
+from .once import Onces
+from .serving import Serving
+
+if TYPE_CHECKING:
+    import redis
+    import sqlalchemy
 
 __all__ = ["Tickoff"]
 
 
-class Tickoff(Locks):
+class Tickoff(Locks, Onces, Serving):
     """Work for a fleet, refereed by the Redis or the database it already has.
 
     Making one connects to nothing and starts no thread; the environment is read at first use
     (`TICKOFF_URL`, `TICKOFF_NAMESPACE`). Without any URL, a SQLite file in the working folder
-    coordinates the processes of this machine.
+    coordinates the processes of this machine. `slots` is how many ticks may run in this process at a time,
+    `grace` how long they may go on after it was told to stop.
     """
+
+    def __init__(
+        self,
+        url: str | sqlalchemy.Engine | redis.Redis | LeaseStore | None = None,
+        *,
+        namespace: str | None = None,
+        slots: int = 32,
+        grace: Duration = "30s",
+    ) -> None:
+        super().__init__(url, namespace=namespace, slots=slots, grace=grace)

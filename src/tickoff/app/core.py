@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import forks
+from ..eventloop import EventLoop
 from ..names import check_namespace, full_name
 from ..referee import Referee
 from ..stores import open_store
@@ -34,6 +35,7 @@ class Core:
         self._store = None if url is None else open_store(url)
         self._namespace = None if namespace is None else check_namespace(namespace)
         self._referee: Referee | None = None
+        self._eventloop = EventLoop()
         forks.tell(self)
 
     @property
@@ -51,6 +53,7 @@ class Core:
     def after_fork(self) -> None:
         """Start anew in a child: the lock may be held by a thread that is gone."""
         self._guard = threading.Lock()
+        self._eventloop.after_fork()
 
     def __repr__(self) -> str:
         where = "TICKOFF_URL" if self._store is None else self._store.address

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, overload
 
 from ..durations import Duration, ttl_ms, wait_seconds
-from ..errors import TickoffError
 from ..lease import Lease
 from ..lock import Lock
 from ..model import Ran, Skipped
+from ..work import is_async, refuse_awaitable, refuse_lazy, takes
 from .core import Core
 
 T = TypeVar("T")
@@ -51,45 +50,26 @@ class Locks(Core):
 
         A parameter named `lease` is filled in with the lease.
         """
+        refuse_lazy(job)
         lock = self.lock(name, ttl=ttl, wait=wait)
-        return _run_async(lock, job) if _is_async(job) else _run(lock, job)
+        return _run_async(lock, job) if is_async(job) else _run(lock, job)
 
 
 def _run(lock: Lock, job: Callable[..., T]) -> Ran[T] | Skipped:
-    takes_lease = _takes_lease(job)
+    takes_lease = takes(job, "lease")
     verdict = lock.acquire()
     if isinstance(verdict, Skipped):
         return verdict
     with verdict as lease:
         value = job(lease=lease) if takes_lease else job()
-        _refuse_awaitable(value)
+        refuse_awaitable(value)
         return Ran(value)
 
 
 async def _run_async(lock: Lock, job: Callable[..., Coroutine[Any, Any, T]]) -> Ran[T] | Skipped:
-    takes_lease = _takes_lease(job)
+    takes_lease = takes(job, "lease")
     verdict = await lock.acquire_aside()
     if isinstance(verdict, Skipped):
         return verdict
     async with verdict as lease:
         return Ran(await (job(lease=lease) if takes_lease else job()))
-
-
-def _is_async(job: Callable[..., Any]) -> bool:
-    """Whether calling it gives a coroutine, as far as can be told before: also for callable objects."""
-    return inspect.iscoroutinefunction(job) or inspect.iscoroutinefunction(getattr(job, "__call__", None))  # noqa: B004
-
-
-def _takes_lease(job: Callable[..., Any]) -> bool:
-    try:
-        return "lease" in inspect.signature(job).parameters
-    except (TypeError, ValueError):  # a builtin without a signature
-        return False
-
-
-def _refuse_awaitable(value: object) -> None:
-    """A coroutine would run after the lock is gone: the body never runs without the lease."""
-    if inspect.isawaitable(value):
-        if inspect.iscoroutine(value):
-            value.close()
-        raise TickoffError("the job returned a coroutine instead of running; pass the async function itself")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from ..model import Answer, Bid, Ending, Hold, Run
+from ..model import Answer, Bid, Ending, Hold, Note, Run
 
 IO_LIMIT = 5.0
 """Seconds a caller waits for a store before it counts as unreachable."""
@@ -69,6 +69,18 @@ class LeaseStore(Protocol):
 
     def history(self, name: str, limit: int = 100) -> list[Run]:
         """The latest runs of a name, newest first."""
+        ...
+
+    def post(self, board: str, key: str, text: str, life: int) -> int:
+        """Put a note on a board, over the one with the same key, for `life` ms; says the store's time."""
+        ...
+
+    def notes(self, board: str) -> list[Note]:
+        """The notes of a board that are still good, by key."""
+        ...
+
+    def strike(self, board: str, key: str) -> bool:
+        """Take a note down; True for the one caller who did it."""
         ...
 
     def now(self) -> int:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .. import rules
-from ..model import RUNS_KEPT, Entry, Outcome, Run
+from ..model import RUNS_KEPT, Entry, Note, Outcome, Run
 from .cas import CasStore
 
 
@@ -23,6 +23,7 @@ class MemoryStore(CasStore):
         self._guard = threading.Lock()
         self._entries: dict[str, Entry] = {}
         self._runs: dict[str, dict[tuple[int, int], Run]] = {}
+        self._notes: dict[tuple[str, str], Note] = {}
 
     @property
     def address(self) -> str:
@@ -61,6 +62,26 @@ class MemoryStore(CasStore):
             runs = self._runs.get(name, {})
             return [runs[key] for key in sorted(runs, reverse=True)[:limit]]
 
+    def post(self, board: str, key: str, text: str, life: int) -> int:
+        """Put a note on a board for `life` ms; says the time."""
+        with self._guard:
+            now = self._clock()
+            self._notes[board, key] = Note(key, text, now + life)
+            return now
+
+    def notes(self, board: str) -> list[Note]:
+        """The notes of a board that are still good, by key."""
+        with self._guard:
+            now = self._clock()
+            self._notes = {place: note for place, note in self._notes.items() if note.until > now}
+            return [self._notes[place] for place in sorted(self._notes) if place[0] == board]
+
+    def strike(self, board: str, key: str) -> bool:
+        """Take a note down; True for the one caller who did it."""
+        with self._guard:
+            note = self._notes.pop((board, key), None)
+            return note is not None and note.until > self._clock()
+
     def now(self) -> int:
         """The store's clock."""
         return self._clock()
@@ -76,7 +97,7 @@ class MemoryStore(CasStore):
     def forget_connections(self) -> None:
         """A forked child has a copy of its own, which coordinates nothing: start it empty."""
         self._guard = threading.Lock()
-        self._entries, self._runs = {}, {}
+        self._entries, self._runs, self._notes = {}, {}, {}
 
     def close(self) -> None:
         """Nothing to close."""

@@ -18,6 +18,7 @@ def bid_values(bid: Bid) -> dict[str, Any]:
         "attempts": bid.attempts,
         "takeover": int(bid.takeover),
         "scheduled": int(bid.scheduled),
+        "manual": int(bid.manual),
         "blank": bid.known == _NOTHING,
         **known_values(bid.known),
     }
@@ -36,6 +37,7 @@ def hold_values(hold: Hold) -> dict[str, Any]:
         "tick": hold.tick,
         "attempt": hold.attempt,
         "scheduled": int(hold.scheduled),
+        "manual": int(hold.manual),
         **known_values(hold.known),
     }
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from ..model import Answer, Bid, Ending, Hold, Known, Outcome, Why
+from ..model import Answer, Bid, Ending, Hold, Known, Outcome, Why, held
 from ..names import new_token
 from ..stores.base import LeaseStore
 from .subjects import Subject
@@ -229,6 +229,15 @@ class LeaseStoreContract:
         assert not store.race([bid])[0].ok
         assert race(store, name).ok
 
+    def test_a_withdrawn_race_for_a_name_had_before_wins_nothing(self, store: LeaseStore, name: str) -> None:
+        """Knowing the name from an earlier lease does not help a withdrawn token."""
+        before = race(store, name)
+        store.release(name, before.entry.token)
+        bid = replace(a_bid(name), known=Known(fence=before.entry.fence, ttl=TTL))
+        store.withdraw(name, bid.token)
+        assert not store.race([bid])[0].ok
+        assert race(store, name, known=bid.known).ok
+
     def test_withdrawing_a_race_that_was_won_lets_go(self, store: LeaseStore, name: str) -> None:
         """The withdrawal of a win frees the name; the same token cannot win it again."""
         bid = a_bid(name)
@@ -404,6 +413,22 @@ class LeaseStoreContract:
         store.release(name, lock.entry.token)
         assert race(store, name, tick=tick).ok
 
+    def test_a_plain_lock_after_a_crashed_tick_leaves_its_marks_and_its_line(
+        self, subject: Subject, name: str
+    ) -> None:
+        """Whoever takes the name next writes the crash down, and learns the marks, also for a lock."""
+        store = subject.store
+        tick = store.now() - 5000
+        crashed = race(store, name, tick=tick, owner="a")
+        subject.age(name, TTL + 1)
+        lock = race(store, name, known=Known(fence=crashed.entry.fence, ttl=TTL))
+        assert lock.ok
+        assert (lock.entry.tick, lock.entry.decided, lock.entry.attempt) == (0, tick, 1)
+        assert [(run.tick, run.outcome) for run in store.history(name)] == [(tick, Outcome.CRASHED)]
+        store.release(name, lock.entry.token)
+        again = race(store, name, known=Known(fence=lock.entry.fence, ttl=TTL))
+        assert (again.entry.decided, again.entry.attempt) == (tick, 1)
+
     # Steering
 
     def test_a_paused_name_is_not_won(self, store: LeaseStore, name: str) -> None:
@@ -418,6 +443,16 @@ class LeaseStoreContract:
         assert race(store, name, tick=tick).why is Why.DONE
         assert [run.outcome for run in store.history(name)] == [Outcome.SKIPPED]
         assert race(store, name, tick=tick + 500).ok
+
+    def test_whoever_does_not_know_of_a_pause_is_told(self, store: LeaseStore, name: str) -> None:
+        """A pause binds those who used the name before it, and those who never heard of it."""
+        won = race(store, name)
+        store.release(name, won.entry.token)
+        store.steer(name, "ops", "maintenance")
+        assert race(store, name).why is Why.PAUSED
+        assert race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).why is Why.PAUSED
+        store.steer(name, "ops", None)
+        assert race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).entry.steered > 0
 
     def test_a_holder_may_finish_during_a_pause(self, store: LeaseStore, name: str) -> None:
         """A pause stops new winners, not the run under way."""
@@ -482,6 +517,17 @@ class LeaseStoreContract:
         assert store.renew([hold_of(won)])[0].ok
         assert race(store, name, known=known).entry.token == won.entry.token
 
+    def test_those_who_remember_nothing_wait_as_well(self, subject: Subject, name: str) -> None:
+        """Once somebody told of a forgotten holder, nobody wins before its holder could have renewed."""
+        store = subject.store
+        won = race(store, name)
+        subject.forget(name)
+        assert not race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).ok
+        assert race(store, name).why is Why.HELD
+        assert race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).why is Why.HELD
+        subject.age(name, TTL // 2)
+        assert race(store, name).entry.fence > won.entry.fence
+
     def test_after_waiting_the_forgotten_name_is_won_with_a_greater_fence(
         self, subject: Subject, name: str
     ) -> None:
@@ -493,6 +539,14 @@ class LeaseStoreContract:
         won = race(store, name, known=known)
         assert won.ok
         assert won.entry.fence > known.fence
+
+    def test_a_name_that_is_known_with_an_older_fence_was_forgotten(
+        self, store: LeaseStore, name: str
+    ) -> None:
+        """A restored backup lacks the lease that a server remembers: its holder is waited for."""
+        restored = race(store, name)
+        store.release(name, restored.entry.token)
+        assert race(store, name, known=Known(fence=restored.entry.fence + DAY, ttl=TTL)).why is Why.HELD
 
     def test_remembered_marks_are_put_back(self, subject: Subject, name: str) -> None:
         """A tick that a server knows to be decided is not started because the store forgot it."""
@@ -514,6 +568,83 @@ class LeaseStoreContract:
         assert race(store, name, known=known).ok
 
     # Looking
+
+    def test_a_manual_run_moves_no_marks(self, store: LeaseStore, name: str) -> None:
+        """It is won for the instant of the request and recorded as manual; the schedule goes on as before."""
+        now = store.now()
+        store.settle([ending(race(store, name, tick=now - 2000))])
+        manual = race(store, name, tick=now - 500, manual=True)
+        assert manual.ok
+        assert manual.entry.decided == now - 2000
+        assert store.settle([ending(manual)])[0].ok
+        kept = store.read([name])[0].entry
+        assert (kept.decided, kept.finished, kept.since) == (now - 2000, now - 2000, now - 2000)
+        newest = store.history(name)[0]
+        assert (newest.tick, newest.manual, newest.outcome) == (now - 500, True, Outcome.OK)
+        assert race(store, name, tick=now - 1000).ok
+
+    def test_a_manual_run_can_be_asked_for_before_the_first_tick_and_for_an_old_instant(
+        self, store: LeaseStore, name: str
+    ) -> None:
+        """Marks do not refuse it."""
+        now = store.now()
+        store.settle([ending(race(store, name, tick=now - 500))])
+        assert race(store, name, tick=now - 1000, manual=True).ok
+
+    def test_a_tick_due_during_a_manual_run_is_not_skipped(self, store: LeaseStore, name: str) -> None:
+        """It is held back, and can be won once the manual run is over."""
+        now = store.now()
+        manual = race(store, name, tick=now - 2000, manual=True)
+        held = race(store, name, tick=now - 1000)
+        assert held.why is Why.HELD
+        store.settle([ending(manual)])
+        assert race(store, name, tick=now - 1000).ok
+
+    def test_a_manual_run_leaves_a_failed_tick_its_attempts(self, store: LeaseStore, name: str) -> None:
+        """What may be started again stays so, with the attempts it had."""
+        now = store.now()
+        store.settle([ending(race(store, name, tick=now - 2000), Outcome.FAILED, attempts=2)])
+        store.settle([ending(race(store, name, tick=now - 500, manual=True))])
+        again = race(store, name, tick=now - 2000, attempts=2)
+        assert again.ok
+        assert again.entry.attempt == 2
+
+    def test_a_crashed_manual_run_is_told_by_whoever_comes_next(self, subject: Subject, name: str) -> None:
+        """The history says crashed, and manual."""
+        store = subject.store
+        now = store.now()
+        race(store, name, tick=now - 500, manual=True)
+        subject.age(name, TTL + 1)
+        assert race(store, name, tick=now - 400).ok
+        crashed = store.history(name)[-1]
+        assert (crashed.outcome, crashed.manual) == (Outcome.CRASHED, True)
+
+    # Notes
+
+    def test_notes_are_read_by_all_until_their_life_is_over(self, store: LeaseStore, name: str) -> None:
+        """A later note with the same key takes the place of the former; boards are apart."""
+        store.post(name, "b", "first", 60_000)
+        store.post(name, "b", "second\nline é", 60_000)
+        store.post(name, "a", "", 60_000)
+        store.post(f"{name}-other", "c", "elsewhere", 60_000)
+        said = store.post(name, "gone", "soon", 1)
+        while store.now() <= said + 1:
+            pass
+        notes = store.notes(name)
+        assert [(note.key, note.text) for note in notes] == [("a", ""), ("b", "second\nline é")]
+        assert abs(said - store.now()) < 5000
+        assert abs(notes[1].until - said - 60_000) < 1000
+
+    def test_one_caller_strikes_a_note(self, store: LeaseStore, name: str) -> None:
+        """So a request on a board is taken by one server; what is over cannot be taken."""
+        store.post(name, "request", "now", 60_000)
+        assert store.strike(name, "request")
+        assert not store.strike(name, "request")
+        assert store.notes(name) == []
+        posted = store.post(name, "short", "now", 1)
+        while store.now() <= posted + 1:
+            pass
+        assert not store.strike(name, "short")
 
     def test_names_are_listed_by_prefix(self, store: LeaseStore, name: str) -> None:
         """A prefix is taken literally: wildcards of the engine mean nothing."""
@@ -569,6 +700,7 @@ def race(
     attempts: int = 1,
     takeover: bool = False,
     scheduled: bool = False,
+    manual: bool = False,
     known: Known | None = None,
 ) -> Answer:
     """Race for a name with a new token."""
@@ -578,6 +710,7 @@ def race(
         attempts=attempts,
         takeover=takeover,
         scheduled=scheduled,
+        manual=manual,
         known=known or Known(),
     )
     return store.race([bid])[0]
@@ -585,16 +718,9 @@ def race(
 
 def hold_of(answer: Answer) -> Hold:
     """What a winner sends when it renews or settles."""
-    entry = answer.entry
-    return Hold(
-        name=entry.name,
-        token=entry.token,
-        owner=entry.owner,
-        ttl=entry.ttl,
-        fence=entry.fence,
-        taken=entry.taken,
-        until=entry.until,
-        tick=entry.tick,
-        attempt=entry.attempt,
-        scheduled=entry.scheduled,
-    )
+    return held(answer.entry)
+
+
+def ending(answer: Answer, outcome: Outcome = Outcome.OK, attempts: int = 1) -> Ending:
+    """How a winner settles."""
+    return Ending(hold=hold_of(answer), outcome=outcome, attempts=attempts)

@@ -101,8 +101,9 @@ class _Machine(RuleBasedStateMachine):
         tick=st.one_of(st.just(0), st.integers(1, 4), st.just(99)),
         attempts=st.integers(1, 3),
         takeover=st.booleans(),
+        manual=st.booleans(),
     )
-    def race(self, server: str, tick: int, attempts: int, takeover: bool) -> None:
+    def race(self, server: str, tick: int, attempts: int, takeover: bool, manual: bool) -> None:
         bid = Bid(
             name=self.name,
             token=new_token(),
@@ -112,6 +113,7 @@ class _Machine(RuleBasedStateMachine):
             attempts=attempts,
             takeover=takeover,
             scheduled=bool(tick),
+            manual=manual and bool(tick),
         )
         self.bids.append(bid)
         answers = [side.race(server, bid) for side in self.sides]

@@ -2,17 +2,14 @@
 -- KEYS of a name: the lock itself, our data of the name, its history, the token let go last, the tombstone of
 -- the caller's token (if the script wants it).
 local LOCK, META, RUNS, LET_GO, TOMB
-local UNSCHEDULED_LIFE, LET_GO_LIFE, RUNS_KEPT = 604800000, 3600000, 1000
-
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = store_time()
 
 -- What is not there is nothing: entries are stored, and requests are sent, without their zeros.
 local NOTHING = { __index = {
     token = '', owner = '', tick = 0, taken = 0, ['until'] = 0, ttl = 0, fence = 0, attempt = 0,
     decided = 0, finished = 0, since = 0, open = 0, outcome = '', outcome_by = '', outcome_at = 0,
     steered = 0, paused = 0, paused_by = '', paused_why = '', barrier = 0, scheduled = 0,
-    attempts = 1, takeover = 0, known_ttl = 0, held_fence = 0, held_until = 0, error = '',
+    attempts = 1, takeover = 0, manual = 0, known_ttl = 0, held_fence = 0, held_until = 0, error = '',
 } }
 
 local function decode(text)
@@ -53,6 +50,11 @@ local function crashed(e)
     return e.token ~= '' and not live and e.tick ~= 0
 end
 
+-- Whether the lease is, or was, for the tick decided last: not a plain lock, a manual or an older run.
+local function decided_one(e)
+    return e.tick ~= 0 and e.tick == e.decided and e.manual == 0
+end
+
 local function ours(e, token)
     return live and e.token == token
 end
@@ -75,7 +77,7 @@ end
 local function record_entry(e, ended, outcome, why)
     record({
         tick = e.tick, fence = e.fence, owner = e.owner, started = e.taken, ended = ended,
-        outcome = outcome, error = why, attempt = e.attempt,
+        outcome = outcome, error = why, attempt = e.manual == 1 and 1 or e.attempt, manual = e.manual,
     })
 end
 
@@ -86,7 +88,7 @@ local function load()
     if live and holder ~= e.token then
         if e.tick ~= 0 then record_entry(e, e['until'], 'crashed', '') end
         local left = redis.call('PTTL', LOCK)
-        e.token, e.owner, e.tick, e.taken = holder, '', 0, 0
+        e.token, e.owner, e.tick, e.taken, e.manual = holder, '', 0, 0, nil
         e['until'] = now + (left < 0 and UNSCHEDULED_LIFE or left)
     elseif not live and e['until'] > now then
         e['until'] = now
@@ -97,7 +99,7 @@ end
 local function record_hold(hold, outcome, why)
     record({
         tick = hold.tick, fence = hold.held_fence, owner = hold.owner, started = hold.taken, ended = now,
-        outcome = outcome, error = why, attempt = hold.attempt,
+        outcome = outcome, error = why, attempt = hold.manual == 1 and 1 or hold.attempt, manual = hold.manual,
     })
 end
 
@@ -135,7 +137,7 @@ local function assert_again(e, hold)
     local waiting = e.barrier > now and e.fence == hold.held_fence
     local forgotten = not live and (e.fence < hold.held_fence or waiting)
     if not forgotten or hold.held_until <= now then return end
-    if hold.tick > e.decided then
+    if hold.tick > e.decided and hold.manual == 0 then
         put(e, 'decided', hold.tick)
         put(e, 'attempt', hold.attempt)
     end
@@ -143,6 +145,7 @@ local function assert_again(e, hold)
     put(e, 'token', hold.token)
     put(e, 'owner', hold.owner)
     put(e, 'tick', hold.tick)
+    put(e, 'manual', hold.manual)
     put(e, 'taken', hold.taken)
     put(e, 'until', hold.held_until)
     put(e, 'ttl', hold.ttl)
@@ -159,6 +162,7 @@ local function free(e)
     put(e, 'token', '')
     put(e, 'owner', '')
     put(e, 'tick', 0)
+    put(e, 'manual', 0)
     put(e, 'until', 0)
 end
 
@@ -174,7 +178,7 @@ end
 -- Let go of a lease that is still this token's; a tick given back unstarted may be started by anybody.
 local function release(e, token)
     if not ours(e, token) then return was_let_go(token) end
-    if e.tick ~= 0 and e.tick == e.decided and e.finished < e.tick then
+    if decided_one(e) and e.finished < e.tick then
         put(e, 'open', 1)
         put(e, 'attempt', e.attempt - 1)
     end

@@ -11,7 +11,7 @@ elseif crashed(e) then
 end
 if outcome then
     record_entry(e, ended, outcome, note)
-    if e.tick == e.decided then
+    if decided_one(e) then
         put(e, 'outcome', outcome)
         put(e, 'outcome_by', e.owner)
         put(e, 'outcome_at', ended)

@@ -1,5 +1,6 @@
 -- Finish a tick with its outcome and let go, in one step: {ok, now, entry}.
 local function close(e, ending)
+    if ending.manual == 1 then return end
     if ending.outcome == 'ok' and ending.tick > e.since then put(e, 'since', ending.tick) end
     if ending.tick ~= e.decided then return end
     if ending.outcome == 'ok' or ending.attempt >= ending.attempts then

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from ...errors import ConfigError, StoreUnreachable
 
@@ -16,6 +19,8 @@ _SCHEMA_LOCK = 0x7469636B
 """An arbitrary number ("tick") that all servers agree on while they make the schema."""
 
 _SCHEMA_WAIT = 30
+
+_PAUSE = 0.01
 
 _READ_COMMITTED = """
     SELECT set_config('default_transaction_isolation', 'read committed', false)
@@ -40,6 +45,18 @@ class Dialect:
                 return sqlite.insert(table).on_conflict_do_nothing()
             case _:
                 return sa.insert(table).prefix_with("IGNORE")
+
+    def upsert(self, table: sa.Table, values: Mapping[str, Any], changed: Sequence[str]) -> sa.Insert:
+        """An insert of values that changes these columns where the key is taken."""
+        insert: Any  # each dialect has its own, with other methods
+        if self.name == "mysql":
+            insert = mysql.insert(table).values(values)
+            upsert = insert.on_duplicate_key_update({name: insert.inserted[name] for name in changed})
+        else:
+            insert = (postgresql if self.name == "postgresql" else sqlite).insert(table).values(values)
+            new = {name: insert.excluded[name] for name in changed}
+            upsert = insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=new)
+        return cast("sa.Insert", upsert)
 
     @contextmanager
     def writing(self, connection: sa.Connection) -> Iterator[None]:
@@ -81,7 +98,7 @@ class Dialect:
         """Set a new connection up: its zone, its isolation, how long it waits for others' locks."""
         for statement in self._session(limit):
             cursor = dbapi_connection.cursor()
-            cursor.execute(statement)
+            _persistently(partial(cursor.execute, statement), limit)
             cursor.close()
 
     def _session(self, limit: float) -> list[str]:
@@ -96,6 +113,20 @@ class Dialect:
                     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
                     f"SET innodb_lock_wait_timeout = {max(1, int(limit))}",
                 ]
+
+
+def _persistently(execute: Callable[[], object], limit: float) -> None:
+    """SQLite waits for others' locks, but not while it changes the journal mode of a new file: so we do."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            execute()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def _milliseconds(seconds: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:

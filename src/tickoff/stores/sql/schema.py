@@ -52,6 +52,7 @@ lease = sa.Table(
     _number("ttl"),
     _number("fence"),
     sa.Column("attempt", sa.Integer, nullable=False),
+    _flag("manual"),
     _word("let_go"),
     _number("decided"),
     _number("finished"),
@@ -85,6 +86,17 @@ run = sa.Table(
     _word("outcome"),
     _text("error"),
     sa.Column("attempt", sa.Integer, nullable=False),
+    _flag("manual"),
+    mysql_engine="InnoDB",
+)
+
+note = sa.Table(
+    "tickoff_note",
+    metadata,
+    sa.Column("board", _Name, primary_key=True),
+    sa.Column("key", _Name, primary_key=True),
+    _text("text"),
+    _number("until"),
     mysql_engine="InnoDB",
 )
 
@@ -113,7 +125,7 @@ def _create_tables(connection: sa.Connection) -> None:
     metadata.create_all(connection)
 
 
-MIGRATIONS: list[Migration] = [Migration(1, "leases, their history", _create_tables)]
+MIGRATIONS: list[Migration] = [Migration(1, "leases, their history, notes", _create_tables)]
 
 
 def ddl(dialect_name: str) -> str:

@@ -27,6 +27,11 @@ class Statements:
         self._run = schema.run.c
 
     @cached_property
+    def clock(self) -> sa.Select[Any]:
+        """The clock alone."""
+        return sa.select(self._dialect.clock)
+
+    @cached_property
     def load(self) -> sa.Select[Any]:
         """The clock, and the rows for `names` beside it; with no rows, the clock alone."""
         clock = sa.select(self._dialect.clock.label("now")).subquery("clock")
@@ -98,6 +103,32 @@ class Statements:
     def delete_runs(self) -> sa.Delete:
         """All lines of `names`."""
         return sa.delete(schema.run).where(self._run.name.in_(sa.bindparam("names", expanding=True)))
+
+    @cached_property
+    def post(self) -> sa.Insert:
+        """A note, over the one with the same key."""
+        binds: dict[str, Any] = {name: sa.bindparam(f"{name}_") for name in ("board", "key", "text")}
+        values = binds | {"until": self._dialect.clock + sa.bindparam("life_", type_=sa.BigInteger)}
+        return self._dialect.upsert(schema.note, values, ("text", "until"))
+
+    @cached_property
+    def notes(self) -> sa.Select[Any]:
+        """The notes of a board that are still good."""
+        note = schema.note.c
+        good = (note.board == sa.bindparam("board_")) & (note.until > self._dialect.clock)
+        return sa.select(note.key, note.text, note.until).where(good).order_by(note.key)
+
+    @cached_property
+    def strike(self) -> sa.Delete:
+        """One note, while it is good."""
+        note = schema.note.c
+        this = (note.board == sa.bindparam("board_")) & (note.key == sa.bindparam("key_"))
+        return sa.delete(schema.note).where(this, note.until > self._dialect.clock)
+
+    @cached_property
+    def delete_old_notes(self) -> sa.Delete:
+        """The notes that are good no more."""
+        return sa.delete(schema.note).where(schema.note.c.until <= self._dialect.clock)
 
     @property
     def _unused(self) -> sa.ColumnElement[bool]:

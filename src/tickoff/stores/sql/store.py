@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ...errors import ConfigError, StoreUnreachable
-from ...model import RUNS_KEPT, Entry, Outcome, Run
+from ...model import RUNS_KEPT, Entry, Note, Outcome, Run
 from ..base import IO_LIMIT
 from ..cas import CasStore
 from . import schema
@@ -20,7 +20,7 @@ from .dialects import Dialect, dialect_of
 from .engines import EngineSource
 from .statements import ENTRY_FIELDS, RUN_FIELDS, Statements
 
-_FLAGS = ("open", "paused", "scheduled")
+_FLAGS = ("manual", "open", "paused", "scheduled")
 
 _PRUNE_EVERY = 32
 """One settle in so many prunes the history of its name."""
@@ -86,9 +86,27 @@ class SqlStore(CasStore):
         with self.connection() as connection:
             return [_run_of(row) for row in self._history(connection, name, limit, 0)]
 
+    def post(self, board: str, key: str, text: str, life: int) -> int:
+        """Put a note on a board for `life` ms; says the time."""
+        values = {"board_": board, "key_": key, "text_": text, "life_": life}
+        with self.connection() as connection:
+            connection.execute(self._statements.post, values)
+            return int(connection.execute(self._statements.clock).scalar_one())
+
+    def notes(self, board: str) -> list[Note]:
+        """The notes of a board that are still good, by key."""
+        with self.connection() as connection:
+            return [Note(*row) for row in connection.execute(self._statements.notes, {"board_": board})]
+
+    def strike(self, board: str, key: str) -> bool:
+        """Take a note down; True for the one caller who did it."""
+        with self.connection() as connection:
+            return connection.execute(self._statements.strike, {"board_": board, "key_": key}).rowcount == 1
+
     def now(self) -> int:
         """The database's clock."""
-        return self.load([])[0]
+        with self.connection() as connection:
+            return int(connection.execute(self._statements.clock).scalar_one())
 
     def within(self, limit: float) -> SqlStore:
         """The same database over connections of its own."""
@@ -179,7 +197,7 @@ class SqlStore(CasStore):
             if run.outcome is Outcome.LOST:
                 key = {"name_": run.name, "tick_": run.tick, "fence_": run.fence}
                 connection.execute(self._statements.delete_guess, key)
-            connection.execute(self._statements.insert_run, asdict(run))
+            connection.execute(self._statements.insert_run, asdict(run) | {"manual": int(run.manual)})
             if run.fence % _PRUNE_EVERY == 0:
                 self._prune(connection, run.name)
 
@@ -203,6 +221,7 @@ class SqlStore(CasStore):
             if names:
                 connection.execute(self._statements.delete_unused, {"names": names})
                 connection.execute(self._statements.delete_runs, {"names": names})
+            connection.execute(self._statements.delete_old_notes)
 
 
 def entry_of(values: dict[str, Any]) -> Entry:
@@ -225,7 +244,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
 
 def _run_of(row: sa.Row[Any]) -> Run:
     values = dict(zip(RUN_FIELDS, row, strict=True))
-    return Run(**{**values, "outcome": Outcome(values["outcome"])})
+    return Run(**{**values, "outcome": Outcome(values["outcome"]), "manual": bool(values["manual"])})
 
 
 def in_one_line(error: BaseException) -> str:

@@ -19,12 +19,12 @@ WITH clock AS (
     LIMIT %(limit)s
 ), won AS (
     INSERT INTO tickoff_lease AS lease (
-        name, version, token, owner, tick, taken, until, ttl, fence, attempt, let_go,
+        name, version, token, owner, tick, taken, until, ttl, fence, attempt, manual, let_go,
         decided, finished, since, open, outcome, outcome_by, outcome_at,
         steered, paused, paused_by, paused_why, barrier, scheduled, used, withdrawn
     )
     SELECT
-        name, 1, token, owner, tick, now, now + ttl, ttl, now, sign(tick), '',
+        name, 1, token, owner, tick, now, now + ttl, ttl, now, sign(tick), 0, '',
         greatest(tick, decided), finished, since, 0, '', '', 0,
         steered, 0, '', '', fence, scheduled, now, ''
     FROM free

@@ -1,0 +1,156 @@
+"""`jobs.serve()`, `with jobs:`, `async with jobs:`: the services of this process, started and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from types import FrameType, TracebackType
+from typing import Self
+
+from ..durations import Duration, wait_seconds
+from ..errors import ConfigError, TickoffError
+from ..events import Events
+from ..leader import Leader
+from ..presence import Presence
+from ..referee import Referee
+from ..requests import Requests
+from ..runs import Runs
+from ..serve import Service, wind_down
+from ..ticks import Ticks
+from .scheduled import Scheduled
+
+_log = logging.getLogger("tickoff")
+
+_LAST_WORDS = 5.0
+"""Seconds to tell the store how the last ticks ended."""
+
+
+class Serving(Scheduled):
+    """What runs in the background between start and end."""
+
+    def __init__(
+        self, *arguments: object, slots: int = 32, grace: Duration = "30s", **options: object
+    ) -> None:
+        super().__init__(*arguments, **options)
+        if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
+            raise ConfigError(f"slots={slots!r} is not a count; say how many ticks may run here at a time")
+        self._slots = slots
+        self._grace = wait_seconds(grace, "grace")
+        self._events = Events()
+        self._services: list[Service] = []
+
+    def serve(self, *, only: str | None = None) -> None:
+        """Run schedules, leaders and records until SIGTERM or Ctrl-C; blocks.
+
+        The first signal lets what runs end within the grace, the second one ends it now.
+        """
+        stopping = threading.Event()
+        with _signals(stopping) as signals:
+            self._start(only)
+            while not stopping.wait(0.5):
+                pass
+            _log.info("stopping: what runs may end within %g s; a second signal ends it now", self._grace)
+            self._end(self._grace, hurry=lambda: signals.count > 1)
+
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(self._grace)
+
+    async def __aenter__(self) -> Self:
+        self._eventloop.adopt(asyncio.get_running_loop())
+        await self._ready().aside.start(self._start)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.shield(self._ready().aside.start(self._end, self._grace))
+
+    def after_fork(self) -> None:
+        """A child serves nothing until it is told to."""
+        super().after_fork()
+        self._services = []
+
+    def _start(self, only: str | None = None) -> None:
+        if self._services:
+            raise TickoffError("this Tickoff is serving already; one `serve` or `with` at a time")
+        services = self._assembled(self._ready(), only)
+        try:
+            for service in services:
+                service.start()
+                self._services.append(service)
+        except BaseException:
+            self._end(0.0)
+            raise
+
+    def _assembled(self, referee: Referee, only: str | None) -> list[Service]:
+        """Presence first, since it may refuse; and last to go."""
+        jobs, posts = self._full_jobs(only), self._full_posts(only)
+        if not jobs and not posts:
+            raise ConfigError(self._nothing_to_serve(only))
+        namespace = self._namespace or ""
+        services: list[Service] = [Presence(referee, namespace, jobs, version("tickoff"))]
+        if jobs:
+            runs = Runs(referee, self._eventloop, self._events, self._slots)
+            services.append(Ticks(referee, jobs, runs, self._events))
+            services.append(Requests(referee, namespace, jobs, runs))
+        services += [Leader(referee, post, self._eventloop) for post in posts]
+        return services
+
+    def _nothing_to_serve(self, only: str | None) -> str:
+        if only is None:
+            return (
+                "there is nothing to serve; decorate a function with @jobs.cron, @jobs.every or @jobs.leader"
+            )
+        known = ", ".join(sorted([*self._jobs, *self._posts])) or "none"
+        return f"only={only!r} is no name of this application; it has: {known}"
+
+    def _end(self, grace: float, hurry: object = None) -> None:
+        services, self._services = self._services, []
+        wind_down(services[::-1], grace, hurry if callable(hurry) else _never)
+        referee = self._referee
+        if referee is not None and not referee.settler.flush(_LAST_WORDS):
+            _log.warning("the store could not be told how the last ticks ended; their leases end by the TTL")
+        self._eventloop.abandon()
+
+
+class _Signals:
+    """SIGTERM and SIGINT, counted."""
+
+    def __init__(self, stopping: threading.Event) -> None:
+        self.count = 0
+        self._stopping = stopping
+
+    def received(self, _number: int, _frame: FrameType | None) -> None:
+        """Count one."""
+        self.count += 1
+        self._stopping.set()
+
+
+@contextmanager
+def _signals(stopping: threading.Event) -> Iterator[_Signals]:
+    """Listen while the block runs, and restore what was there; only the main thread may."""
+    signals = _Signals(stopping)
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+    former = {number: signal.signal(number, signals.received) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield signals
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _never() -> bool:
+    return False

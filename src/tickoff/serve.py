@@ -1,0 +1,42 @@
+"""The services of a process, started together, quieted on a signal, and ended within a grace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from .clocks import elapsed, sleep
+
+_LOOK = 0.02
+"""Seconds between two looks at whether what runs has ended."""
+
+
+class Service(Protocol):
+    """Something that works in threads of its own between start and stop."""
+
+    def start(self) -> None:
+        """Begin; raises `ConfigError` for what cannot work."""
+        ...
+
+    def quiet(self) -> None:
+        """Take on nothing new, and give back what was not begun."""
+        ...
+
+    def busy(self) -> bool:
+        """Whether something begun is still running."""
+        ...
+
+    def stop(self) -> None:
+        """Cancel what still runs, and end the threads."""
+        ...
+
+
+def wind_down(services: Sequence[Service], grace: float, hurry: Callable[[], bool]) -> None:
+    """Take on nothing new, let what runs end within the grace unless there is a hurry, then cancel it."""
+    for service in services:
+        service.quiet()
+    deadline = elapsed() + grace
+    while elapsed() < deadline and not hurry() and any(service.busy() for service in services):
+        sleep(_LOOK)
+    for service in services:
+        service.stop()

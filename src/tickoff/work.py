@@ -1,0 +1,98 @@
+"""The user's work: how it is called, and how its end is put into the words of the history."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ConfigError, LeaseLost, TickoffError
+from .model import Outcome
+
+_LONGEST_ERROR = 300
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a piece of work ended: its outcome, and what went wrong in a few words."""
+
+    outcome: Outcome
+    error: str = ""
+
+
+ENDED_WELL = End(Outcome.OK)
+
+
+def end_of(error: BaseException | None) -> End:
+    """How work ended that returned (None) or raised this."""
+    match error:
+        case None:
+            return ENDED_WELL
+        case LeaseLost():
+            return End(Outcome.LOST, error.why)
+        case SystemExit():
+            return exited(error.code)
+        case asyncio.CancelledError():
+            return End(Outcome.FAILED, "cancelled")
+        case KeyboardInterrupt():
+            return End(Outcome.FAILED, "interrupted")
+        case _:
+            return End(Outcome.FAILED, in_short(error))
+
+
+def exited(status: object) -> End:
+    """How work ended that left with this exit status, as `sys.exit` takes it."""
+    if status is None or status == 0:
+        return ENDED_WELL
+    return End(Outcome.FAILED, f"exit status {status}" if isinstance(status, int) else _cut(str(status)))
+
+
+def overran(timeout: float) -> End:
+    """How work ended that was not done in time."""
+    return End(Outcome.TIMED_OUT, f"it ran longer than its timeout of {timeout:g} s")
+
+
+def in_short(error: BaseException) -> str:
+    """The error in one line: its type, and the beginning of what it says."""
+    said = " ".join(str(error).split())
+    return _cut(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+
+
+def refuse_lazy(job: object) -> None:
+    """Refuse, before any race, what cannot be called or would only begin after its lease is gone."""
+    if not callable(job):
+        raise ConfigError(f"a {type(job).__name__} was given as the job; pass the function itself, uncalled")
+    if inspect.isgeneratorfunction(job) or inspect.isasyncgenfunction(job):
+        raise ConfigError(
+            "the job is a generator function, whose body would run after the lease is gone; "
+            "pass one that does its work and returns"
+        )
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine, as far as can be told before: also for callable objects."""
+    if inspect.iscoroutinefunction(function):
+        return True
+    return inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - its definition
+
+
+def takes(function: Callable[..., Any], parameter: str) -> bool:
+    """Whether it has a parameter of this name."""
+    try:
+        return parameter in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a builtin without a signature
+        return False
+
+
+def refuse_awaitable(value: object) -> None:
+    """A coroutine would run after the lease is gone: the body never runs without it."""
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise TickoffError("the job returned a coroutine instead of running; pass the async function itself")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_ERROR else text[: _LONGEST_ERROR - 1] + "…"
