@@ -64,10 +64,8 @@ class Claiming:
     def records(self, rows: Sequence[Any]) -> tuple[Record, ...]:
         """Records from rows of the user's columns and, last, the attempts."""
         handed = self._handed([row[:-1] for row in rows])
-        return tuple(
-            Record(tuple(row[i] for i in self._key_places), mine, row[-1] or 0)
-            for row, mine in zip(rows, handed, strict=True)
-        )
+        keys = [*zip(*([row[i] for row in rows] for i in self._key_places), strict=True)]
+        return tuple(map(Record, keys, handed, [row[-1] for row in rows]))
 
     @property
     def wanted(self) -> list[sa.ColumnElement[Any]]:
