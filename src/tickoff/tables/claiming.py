@@ -93,13 +93,9 @@ class Claiming:
         keys = [record.key for record in found]
         if not keys or self._dialect.takes_arrays:
             return found
-        if self._dialect.locks_rows:
-            for some in chunks(keys):
-                change = self._rows.update().where(self._rows.among(some)).values(self._in_flight)
-                connection.execute(change, claim.flip)
-        else:
-            each = [claim.flip | named(key, "key") for key in keys]
-            connection.execute(self._flip_each, each)
+        for some in chunks(keys):
+            change = self._rows.update().where(self._rows.among(some)).values(self._in_flight)
+            connection.execute(change, claim.flip)
         connection.execute(self._entry, claim.values | {"keys": pack([keys[0], keys[-1]]), "size": len(keys)})
         return found
 
@@ -134,11 +130,6 @@ class Claiming:
     @property
     def _end(self) -> sa.ColumnElement[Any]:
         return self._dialect.after(sa.bindparam("ttl", type_=sa.Float))
-
-    @cached_property
-    def _flip_each(self) -> sa.Update:
-        same = [c == v for c, v in zip(self._shape.key, self._rows.values("key"), strict=True)]
-        return self._rows.update().where(*same).values(self._in_flight)
 
     @cached_property
     def _entry(self) -> sa.Insert:
