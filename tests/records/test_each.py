@@ -1,4 +1,4 @@
-"""`@jobs.each(...)` and `jobs.records(...)`: refused early, named after the function, on the right database."""
+"""`@jobs.each(...)` and `jobs.records(...)`: what they refuse, their names, the database they use."""
 
 from __future__ import annotations
 
