@@ -17,7 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tickoff import StoreUnreachable, rules
+from tickoff import StoreUnreachable, lending, rules
+from tickoff.lending import Lent, Loan
 from tickoff.model import RUNS_KEPT, Entry, Note, Outcome, Run
 from tickoff.stores.cas import CasStore
 
@@ -90,6 +91,15 @@ class FileStore(CasStore):
             self._write(book)
         return found is not None and found[1] > self.now()
 
+    def lend(self, name: str, window: int, limit: int, wanted: int) -> Loan:
+        """Lend up to `wanted` of the calls that a rate allows in each window."""
+        with self._book() as book:
+            kept = Lent(*book["lent"].get(name, (0, 0)))
+            lent, loan = lending.lend(kept, window, limit, wanted, self.now())
+            book["lent"][name] = [lent.begun, lent.calls]
+            self._write(book)
+        return loan
+
     def now(self) -> int:
         """The store's clock: all processes of one machine agree on it."""
         return time.time_ns() // 1_000_000
@@ -129,7 +139,7 @@ class FileStore(CasStore):
             with self._path.with_suffix(".lock").open("w") as guard:
                 fcntl.flock(guard, fcntl.LOCK_EX)
                 text = self._path.read_text("utf-8") if self._path.exists() else ""
-                yield json.loads(text) if text else {"entries": {}, "runs": {}, "notes": {}}
+                yield json.loads(text) if text else {"entries": {}, "runs": {}, "notes": {}, "lent": {}}
         except OSError as error:
             raise StoreUnreachable(f"{self.address} cannot be used: {error.strerror}") from error
 

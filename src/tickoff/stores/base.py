@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from ..lending import Loan
 from ..model import Answer, Bid, Ending, Hold, Note, Run
 
 IO_LIMIT = 5.0
@@ -81,6 +82,13 @@ class LeaseStore(Protocol):
 
     def strike(self, board: str, key: str) -> bool:
         """Take a note down; True for the one caller who did it."""
+        ...
+
+    def lend(self, name: str, window: int, limit: int, wanted: int) -> Loan:
+        """Lend up to `wanted` of the `limit` calls that a rate allows in each window of so many ms.
+
+        Repeated, it lends again, never more than the limit.
+        """
         ...
 
     def now(self) -> int:

@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from .. import rules
+from .. import lending, rules
+from ..lending import Lent, Loan
 from ..model import RUNS_KEPT, Entry, Note, Outcome, Run
 from .cas import CasStore
 
@@ -24,6 +25,7 @@ class MemoryStore(CasStore):
         self._entries: dict[str, Entry] = {}
         self._runs: dict[str, dict[tuple[int, int], Run]] = {}
         self._notes: dict[tuple[str, str], Note] = {}
+        self._lent: dict[str, Lent] = {}
 
     @property
     def address(self) -> str:
@@ -82,6 +84,13 @@ class MemoryStore(CasStore):
             note = self._notes.pop((board, key), None)
             return note is not None and note.until > self._clock()
 
+    def lend(self, name: str, window: int, limit: int, wanted: int) -> Loan:
+        """Lend up to `wanted` of the calls that a rate allows in each window."""
+        with self._guard:
+            kept = self._lent.get(name, Lent())
+            self._lent[name], loan = lending.lend(kept, window, limit, wanted, self._clock())
+            return loan
+
     def now(self) -> int:
         """The store's clock."""
         return self._clock()
@@ -97,7 +106,7 @@ class MemoryStore(CasStore):
     def forget_connections(self) -> None:
         """A forked child has a copy of its own, which coordinates nothing: start it empty."""
         self._guard = threading.Lock()
-        self._entries, self._runs, self._notes = {}, {}, {}
+        self._entries, self._runs, self._notes, self._lent = {}, {}, {}, {}
 
     def close(self) -> None:
         """Nothing to close."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 
+from ..lending import Loan
 from ..model import Answer, Bid, Ending, Hold, Known, Outcome, Why, held
 from ..names import new_token
 from ..stores.base import LeaseStore
@@ -646,6 +648,58 @@ class LeaseStoreContract:
             pass
         assert not store.strike(name, "short")
 
+    # Loans of a rate
+
+    def test_a_window_lends_its_limit_and_no_more(self, store: LeaseStore, name: str) -> None:
+        """Whoever asks gets what is left; numbers are given out once, and one rate is not another."""
+        limit = 10_000
+        loans = [store.lend(name, DAY, limit, 3), store.lend(name, DAY, limit, 4)]
+        assert [loan.size for loan in loans] == [3, 4]
+        assert loans[1].first >= loans[0].first + 3
+        assert all(loan.until % DAY == 0 and 0 < loan.until - loan.now <= DAY for loan in loans)
+        assert abs(loans[0].now - store.now()) < 5000
+        rest = store.lend(name, DAY, limit, limit)
+        assert rest.first + rest.size == limit
+        assert store.lend(name, DAY, limit, 1).size == 0
+        assert store.lend(f"{name}-other", DAY, limit, 5).size == 5
+
+    def test_a_window_lends_no_more_to_many_who_ask_at_once(self, store: LeaseStore, name: str) -> None:
+        """Each call of the limit is lent to one of them."""
+        loans: list[Loan] = []
+        threads = [
+            threading.Thread(target=lambda: loans.append(store.lend(name, DAY, 10_000, 30))) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        numbers = [n for loan in loans for n in range(loan.first, loan.first + loan.size)]
+        assert len(loans) == 8
+        assert len(set(numbers)) == len(numbers)
+
+    def test_what_a_window_did_not_lend_does_not_add_to_the_next(self, store: LeaseStore, name: str) -> None:
+        """Nor does what was lent and not used: each window has its limit anew."""
+        _begin(store, 1000)
+        first = store.lend(name, 1000, 10, 4)
+        while store.now() < first.until:
+            time.sleep(0.01)
+        _begin(store, 1000)
+        second = store.lend(name, 1000, 10, 100)
+        assert (first.size, second.size) == (4, 10 - second.first)
+        assert second.until - first.until >= 1000
+        assert store.lend(name, 1000, 10, 100).size == 0
+
+    def test_calls_whose_time_in_the_window_has_passed_are_lent_no_more(
+        self, store: LeaseStore, name: str
+    ) -> None:
+        """Else a server that comes late in a window would call in a burst."""
+        _begin(store, 2000)
+        while store.now() % 2000 < 1200:
+            time.sleep(0.01)
+        loan = store.lend(name, 2000, 100, 100)
+        assert loan.first >= 58
+        assert loan.size == 100 - loan.first
+
     def test_names_are_listed_by_prefix(self, store: LeaseStore, name: str) -> None:
         """A prefix is taken literally: wildcards of the engine mean nothing."""
         for suffix in ("-a", "-b", "%", "_x", "*"):
@@ -714,6 +768,12 @@ def race(
         known=known or Known(),
     )
     return store.race([bid])[0]
+
+
+def _begin(store: LeaseStore, window: int) -> None:
+    """Wait until a window has just begun."""
+    while store.now() % window > window // 10:
+        time.sleep(0.01)
 
 
 def hold_of(answer: Answer) -> Hold:

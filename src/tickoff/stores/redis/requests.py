@@ -29,6 +29,11 @@ def board_of(board: str) -> str:
     return f"tickoff:{{board:{board}}}"
 
 
+def rate_of(name: str) -> str:
+    """The key of a rate."""
+    return f"tickoff:{{rate:{name}}}"
+
+
 def patterns(prefix: str) -> tuple[str, str]:
     """What the keys of names with a prefix look like: of our data, and of the locks themselves."""
     literal = "".join(f"\\{c}" if c in "*?[]\\" else c for c in prefix)

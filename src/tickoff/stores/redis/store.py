@@ -14,6 +14,7 @@ from redis.exceptions import NoPermissionError, NoScriptError, RedisClusterExcep
 from redis.sentinel import MasterNotFoundError
 
 from ...errors import StoreUnreachable
+from ...lending import LATE, Loan
 from ...model import TOMBSTONE_LIFE, Answer, Bid, Ending, Hold, Note, Run
 from ..base import IO_LIMIT
 from ..idle import Idle
@@ -21,7 +22,18 @@ from ..wire import ending_values, hold_values
 from . import scripts
 from .connect import ClusterSource, RedisSource
 from .replies import answer_of, note_of, race_answer, run_of
-from .requests import Request, board_of, keys_of, lock_request, name_in, patterns, race_request, request, sent
+from .requests import (
+    Request,
+    board_of,
+    keys_of,
+    lock_request,
+    name_in,
+    patterns,
+    race_request,
+    rate_of,
+    request,
+    sent,
+)
 from .scripts import Script
 
 _log = logging.getLogger("tickoff")
@@ -128,6 +140,11 @@ class RedisStore:
     def strike(self, board: str, key: str) -> bool:
         """Take a note down; True for the one caller who did it."""
         return bool(self._run(scripts.STRIKE, [(1, board_of(board), key)])[0])
+
+    def lend(self, name: str, window: int, limit: int, wanted: int) -> Loan:
+        """Lend up to `wanted` of the calls that a rate allows in each window."""
+        asked = (1, rate_of(name), window, limit, wanted, limit // LATE)
+        return Loan(*map(int, self._run(scripts.LEND, [asked])[0]))
 
     def now(self) -> int:
         """The clock of Redis."""

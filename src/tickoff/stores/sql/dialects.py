@@ -58,6 +58,21 @@ class Dialect:
             upsert = insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=new)
         return cast("sa.Insert", upsert)
 
+    def upsert_by(
+        self, table: sa.Table, values: Mapping[str, Any], changed: Mapping[str, sa.ColumnElement[Any]]
+    ) -> sa.Insert:
+        """An insert of values that changes a row by these expressions where the key is taken.
+
+        In their order: MySQL lets a later one see what an earlier one has changed.
+        """
+        insert: Any
+        if self.name == "mysql":
+            upsert = mysql.insert(table).values(values).on_duplicate_key_update(list(changed.items()))
+        else:
+            insert = (postgresql if self.name == "postgresql" else sqlite).insert(table).values(values)
+            upsert = insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=dict(changed))
+        return cast("sa.Insert", upsert)
+
     @contextmanager
     def writing(self, connection: sa.Connection) -> Iterator[None]:
         """A transaction on an autocommit connection, by plain statements: the same on every driver."""

@@ -100,6 +100,17 @@ note = sa.Table(
     mysql_engine="InnoDB",
 )
 
+loan = sa.Table(
+    "tickoff_loan",
+    metadata,
+    sa.Column("name", _Name, primary_key=True),
+    _number("first"),
+    _number("lent"),
+    _number("begun"),
+    mysql_engine="InnoDB",
+)
+"""Calls lent of a rate in its latest window. MySQL assigns in the order of the columns: keep `begun` last."""
+
 version = sa.Table(
     "tickoff_schema",
     metadata,
@@ -125,7 +136,7 @@ def _create_tables(connection: sa.Connection) -> None:
     metadata.create_all(connection)
 
 
-MIGRATIONS: list[Migration] = [Migration(1, "leases, their history, notes", _create_tables)]
+MIGRATIONS: list[Migration] = [Migration(1, "leases, their history, notes, loans", _create_tables)]
 
 
 def ddl(dialect_name: str) -> str:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from ...model import UNSCHEDULED_LIFE, Entry, Outcome, Run
 from . import schema
 from .dialects import Dialect
+from .lending import lend
 
 ENTRY_FIELDS = [field.name for field in fields(Entry)]
 RUN_FIELDS = [field.name for field in fields(Run)]
@@ -124,6 +125,23 @@ class Statements:
         note = schema.note.c
         this = (note.board == sa.bindparam("board_")) & (note.key == sa.bindparam("key_"))
         return sa.delete(schema.note).where(this, note.until > self._dialect.clock)
+
+    @cached_property
+    def lend(self) -> sa.Insert:
+        """What `lending.lend` says, in one statement; the row then tells what was lent."""
+        return lend(self._dialect)
+
+    @cached_property
+    def lent(self) -> sa.Select[Any]:
+        """The loan just made, while its row is still locked by us."""
+        row = schema.loan.c
+        told = (row.first, row.lent - row.first, row.begun + sa.bindparam("window_", type_=sa.BigInteger))
+        return sa.select(*told, self._dialect.clock).where(row.name == sa.bindparam("name_"))
+
+    @cached_property
+    def delete_old_loans(self) -> sa.Delete:
+        """Rates nobody asked for in a week."""
+        return sa.delete(schema.loan).where(schema.loan.c.begun <= self._dialect.clock - UNSCHEDULED_LIFE)
 
     @cached_property
     def delete_old_notes(self) -> sa.Delete:

@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ...errors import ConfigError, StoreUnreachable
+from ...lending import LATE, Loan
 from ...model import RUNS_KEPT, Entry, Note, Outcome, Run
 from ..base import IO_LIMIT
 from ..cas import CasStore
@@ -102,6 +103,14 @@ class SqlStore(CasStore):
         """Take a note down; True for the one caller who did it."""
         with self.connection() as connection:
             return connection.execute(self._statements.strike, {"board_": board, "key_": key}).rowcount == 1
+
+    def lend(self, name: str, window: int, limit: int, wanted: int) -> Loan:
+        """Lend up to `wanted` of the calls that a rate allows in each window."""
+        asked = {"window_": window, "limit_": limit, "wanted_": wanted, "late_": limit // LATE}
+        with self.connection() as connection, self._dialect.writing(connection):
+            connection.execute(self._statements.lend, {"name_": name, **asked})
+            told = connection.execute(self._statements.lent, {"name_": name, "window_": window}).one()
+            return Loan(*map(int, told))
 
     def now(self) -> int:
         """The database's clock."""
@@ -222,6 +231,7 @@ class SqlStore(CasStore):
                 connection.execute(self._statements.delete_unused, {"names": names})
                 connection.execute(self._statements.delete_runs, {"names": names})
             connection.execute(self._statements.delete_old_notes)
+            connection.execute(self._statements.delete_old_loans)
 
 
 def entry_of(values: dict[str, Any]) -> Entry:

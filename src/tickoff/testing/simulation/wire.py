@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from greenlet import GreenletExit
 
 from ...errors import StoreUnreachable
+from ...lending import Loan
 from ...model import Answer, Bid, Ending, Hold, Note, Run
 from ...stores.base import IO_LIMIT, LeaseStore
 from .hub import Hub
@@ -175,6 +176,10 @@ class Wire:
     def strike(self, board: str, key: str) -> bool:
         """Take a note down."""
         return self._call(f"strike {key}", lambda: self._store.strike(board, key))
+
+    def lend(self, name: str, window: int, limit: int, wanted: int) -> Loan:
+        """Lend calls of a rate."""
+        return self._call("", lambda: self._store.lend(name, window, limit, wanted))
 
     def now(self) -> int:
         """The store's clock."""
