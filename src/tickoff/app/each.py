@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..durations import Duration
 from ..errors import ConfigError
@@ -41,7 +41,10 @@ class Each(Scheduled):
         where: str | sa.ColumnElement[bool] | None = None,
         columns: Columns | None = None,
         per_call: int | None = None,
-        concurrency: int = 1,
+        concurrency: int | Literal["auto"] | tuple[int, int] = 1,
+        rate: str | None = None,
+        flush: int | None = None,
+        circuit: bool = True,
         ttl: Duration = "5m",
         timeout: Duration | None = None,
         attempts: int = 5,
@@ -64,6 +67,9 @@ class Each(Scheduled):
             columns=columns,
             per_call=per_call,
             concurrency=concurrency,
+            rate=rate,
+            flush=flush,
+            circuit=circuit,
             ttl=ttl,
             timeout=timeout,
             attempts=attempts,

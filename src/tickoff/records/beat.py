@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 
 from ..clocks import elapsed
@@ -13,6 +14,7 @@ from ..stores.base import LeaseStore
 from .hand import Hand
 from .job import RecordJob
 from .progress import LIFE, Rate, Report
+from .provider import Provider
 from .steering import Steered, Steering
 from .tally import Tally
 
@@ -20,7 +22,7 @@ _log = logging.getLogger("tickoff")
 
 _EVERY = 0.5
 _POSTS = 2
-"""One beat in so many posts."""
+"""Beats between two reports."""
 
 
 class Beat:
@@ -33,6 +35,7 @@ class Beat:
         store: LeaseStore,
         hand: Hand,
         tally: Tally,
+        provider: Provider,
         obey: Callable[[Steered], None],
     ) -> None:
         self._job = job
@@ -40,11 +43,12 @@ class Beat:
         self._store = store
         self._hand = hand
         self._tally = tally
+        self._provider = provider
         self._obey = obey
         self._loop = Loop(f"tickoff-beat-{job.name}", self.step)
         self.steering = Steering(self._board, self._store)
         self._rate = Rate()
-        self._beats = 0
+        self._post_at = -math.inf
         self._asked: str | None = None
         self._unreachable = False
 
@@ -56,6 +60,10 @@ class Beat:
         """The work asked for a pause: here at once, everywhere with the next beat; safe from any thread."""
         self._asked = why
         self._obey(Steered(paused=True, by=owner(), why=why))
+        self._loop.wake_by(elapsed())
+
+    def hurry(self) -> None:
+        """The others have to be told something at once; safe from any thread."""
         self._loop.wake_by(elapsed())
 
     def step(self, now: float) -> float | None:
@@ -83,9 +91,11 @@ class Beat:
             self.steering.pause(self._asked)
             self._asked = None
         self._obey(self.steering.read())
-        if self._beats % _POSTS == 0:
-            self._store.post(self._board, owner(), self.report(now).text(), LIFE)
-        self._beats += 1
+        if now >= self._post_at:
+            told = self._store.post(self._board, owner(), self.report(now).text(), LIFE)
+            self._provider.time.learn(told, now, elapsed())
+            self._post_at = now + _EVERY * _POSTS
+        self._provider.exchange(elapsed())
 
     def report(self, now: float) -> Report:
         """What is to be said of this server."""
@@ -96,4 +106,5 @@ class Beat:
             in_flight=self._hand.held,
             rate=self._rate.learn(counts.done + counts.failed, now),
             repeat=self._job.at_once + self._hand.flush,
+            held=self._provider.why(now),
         )

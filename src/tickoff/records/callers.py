@@ -14,12 +14,10 @@ from typing import Any, Protocol
 
 from ..clocks import elapsed
 from ..crew import Crew
-from ..errors import Defer, Pause, Reject
 from ..eventloop import EventLoop
-from ..tables.base import Record, Verdict
-from ..work import in_short
-from . import blame
+from ..tables.base import Record
 from .claim import Call
+from .ends import Ends
 from .hand import Hand
 from .job import RecordJob
 
@@ -27,9 +25,6 @@ _log = logging.getLogger("tickoff")
 
 _TURN = 0.005
 """Seconds after which calls that never wait let others have the event loop."""
-
-OnPause = Callable[[str], None]
-"""Told when the work asks for a pause, with the reason."""
 
 
 class Callers(Protocol):
@@ -48,52 +43,9 @@ class Callers(Protocol):
         ...
 
 
-def callers_of(job: RecordJob, hand: Hand, loop: EventLoop, on_pause: OnPause) -> Callers:
+def callers_of(job: RecordJob, hand: Hand, loop: EventLoop, ends: Ends) -> Callers:
     """Those who fit the job's function."""
-    ends = Ends(job, on_pause)
     return Tasks(job, hand, loop, ends) if job.is_async else Threads(job, hand, ends)
-
-
-class Ends:
-    """What the end of a call means for its records."""
-
-    def __init__(self, job: RecordJob, on_pause: OnPause) -> None:
-        self._job = job
-        self._on_pause = on_pause
-        self._seen: set[type[BaseException]] = set()
-
-    def value(self, call: Call, value: Any) -> Sequence[Verdict]:
-        """The call returned."""
-        if self._job.per_call is None:
-            return [blame.answered(self._job, call.records[0], value)]
-        if isinstance(value, list | tuple):
-            self._obey_pauses(value)
-        return blame.answered_all(self._job, call.records, value)
-
-    def error(self, call: Call, error: BaseException) -> Sequence[Verdict]:
-        """The call raised."""
-        if isinstance(error, Pause):
-            self._on_pause(error.why)
-        elif not isinstance(error, Defer | Reject):
-            self._report(error)
-        return blame.raised_for_all(self._job, call.records, error)
-
-    def overdue(self, call: Call) -> Sequence[Verdict]:
-        """The call took too long and was ended."""
-        return blame.overdue(self._job, call.records)
-
-    def _obey_pauses(self, values: Sequence[Any]) -> None:
-        for value in values:
-            if isinstance(value, Pause):
-                self._on_pause(value.why)
-
-    def _report(self, error: BaseException) -> None:
-        """The first of each kind with its traceback: a million records may fail alike."""
-        first = type(error) not in self._seen
-        self._seen.add(type(error))
-        level = logging.ERROR if first else logging.DEBUG
-        about = {"job": self._job.name}
-        _log.log(level, "%s: %s", self._job.name, in_short(error), exc_info=error, extra=about)
 
 
 def _argument(job: RecordJob, records: Sequence[Record]) -> Any:
@@ -125,14 +77,15 @@ class Threads:
     def _work(self) -> None:
         hand = self._hand
         while (call := hand.wait(elapsed)) is not None:
-            hand.answer(call, self._made(call))
+            self._make(call)
 
-    def _made(self, call: Call) -> Sequence[Verdict]:
+    def _make(self, call: Call) -> None:
         try:
             value = self._job.function(_argument(self._job, call.records))
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises is its record's fault
-            return self._ends.error(call, error)
-        return self._ends.value(call, value)
+            self._ends.error(call, error)
+        else:
+            self._ends.value(call, value)
 
 
 class Tasks:
@@ -149,6 +102,7 @@ class Tasks:
         self._changed: asyncio.Event | None = None
         self._waiting = 0
         hand.on_change = self._wake
+        hand.is_awaited = lambda: self._waiting > 0
 
     def start(self) -> None:
         """Begin to take calls."""
@@ -175,7 +129,7 @@ class Tasks:
             if now - begun >= _TURN:
                 begun = now
                 await self._let_others(call)
-            self._hand.answer(call, await self._made(call))
+            await self._make(call)
 
     async def _let_others(self, call: Call) -> None:
         try:
@@ -203,34 +157,35 @@ class Tasks:
             await changed.wait()
         return None
 
-    async def _made(self, call: Call) -> Sequence[Verdict]:
+    async def _make(self, call: Call) -> None:
         task = self._tasks[call] = _this_task()
         try:
             value = await self._awaitable(call)
         except asyncio.CancelledError as error:
-            return self._cancelled(call, task, error)
+            self._cancelled(call, task, error)
+            return
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises is its record's fault
-            return self._ends.error(call, error)
+            self._ends.error(call, error)
+            return
         finally:
             del self._tasks[call]
         if call.overdue and task.cancelling():
             task.uncancel()  # it was cancelled, and answered all the same
-        return self._ends.value(call, value)
+        self._ends.value(call, value)
 
     def _awaitable(self, call: Call) -> Awaitable[Any]:
         awaitable: Awaitable[Any] = self._job.function(_argument(self._job, call.records))
         return awaitable
 
-    def _cancelled(
-        self, call: Call, task: asyncio.Task[Any], error: asyncio.CancelledError
-    ) -> Sequence[Verdict]:
+    def _cancelled(self, call: Call, task: asyncio.Task[Any], error: asyncio.CancelledError) -> None:
         """By us, because it took too long; by the function itself; or from outside: nobody's fault."""
         if not task.cancelling():
-            return self._ends.error(call, error)
-        if call.overdue and task.uncancel() == 0:
-            return self._ends.overdue(call)
-        self._hand.untake(call)
-        raise error
+            self._ends.error(call, error)
+        elif call.overdue and task.uncancel() == 0:
+            self._ends.overdue(call)
+        else:
+            self._hand.untake(call)
+            raise error
 
     def _cancel(self, call: Call) -> None:
         task = self._tasks.get(call)

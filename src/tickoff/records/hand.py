@@ -1,19 +1,21 @@
 """What this process has in hand: records claimed and not started, running, answered and not yet written.
 
 The bound on repeated calls is kept here: no call starts while a whole flush is unwritten, so a process
-that dies leaves at most concurrency x per_call + one flush to be called again.
+that dies leaves at most concurrency x per_call + one flush to be called again. Failures that may be the
+provider's fault are kept back here as well, until that is clear.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..tables.base import Key, Record, Verdict
+from ..tables.base import Deferred, Key, Verdict
 from .claim import Call, Claim, Flush
+from .gates import Gate, Open
 from .job import RecordJob
+from .ready import Ready
 
 
 @dataclass(slots=True)
@@ -35,23 +37,40 @@ class Hand:
         self._per_call = job.records_per_call
         self._concurrency = job.concurrency
         self._changed = threading.Condition(threading.Lock())
-        self._ready: deque[tuple[Claim, Record]] = deque()
-        self._halves: list[Call] = []
+        self._ready = Ready(self._per_call)
         self._running: set[Call] = set()
         self._abandoned: set[Call] = set()
+        self._doubtful: list[tuple[Call, Sequence[Verdict]]] = []
         self._claims: set[Claim] = set()
         self._unwritten: dict[Claim, _Unwritten] = {}
         self._answers = 0
         self._collectable = 0
         self._waiting = 0
         self._closed = False
-        self.flush = self._per_call
-        """So many answers may be unwritten; no call starts while there are more."""
+        self._most = job.flush
+        self._flush = self._per_call
+        self.gate: Gate = Open()
         self.finished = 0
         """Records answered so far."""
         self.on_low: Callable[[], None] = _nobody
         self.on_answers: Callable[[bool], None] = _nobody
         self.on_change: Callable[[], None] = _nobody
+        self.is_awaited: Callable[[], bool] = _no
+
+    @property
+    def flush(self) -> int:
+        """So many answers may be unwritten; no call starts while there are more."""
+        return self._flush if self._most is None else min(self._flush, self._most)
+
+    @property
+    def low(self) -> int:
+        """Fewer records than this are too few to be ready."""
+        return self._flush
+
+    def claims_of(self, size: int) -> int:
+        """Claims have this size from now on, and so has a flush, unless the user wants it smaller."""
+        self._flush = size
+        return size
 
     # What the callers need.
 
@@ -96,6 +115,53 @@ class Hand:
             self._decide(call, verdicts)
             return True
 
+    def doubt(self, call: Call, verdicts: Sequence[Verdict], *, goes_on: bool = False) -> bool:
+        """Take in a failure that may be the provider's: it waits for `resolve`, and stays in flight."""
+        with self._changed:
+            if call not in self._running:
+                self._abandoned.discard(call)
+                self._tell()
+                return False
+            self._running.discard(call)
+            if goes_on:
+                self._abandoned.add(call)
+            self._doubtful.append((call, verdicts))
+            return True
+
+    def blame_records(self) -> None:
+        """The failures in doubt were the records' own."""
+        with self._changed:
+            doubtful, self._doubtful = self._doubtful, []
+            for call, verdicts in doubtful:
+                self._decide(call, verdicts)
+
+    def blame_provider(self, why: str, wait: float) -> None:
+        """The failures in doubt were the provider's: their records wait and are tried again, uncharged."""
+        with self._changed:
+            doubtful, self._doubtful = self._doubtful, []
+            for call, _ in doubtful:
+                self._decide(call, [Deferred(record.key, why, wait) for record in call.records])
+
+    @property
+    def doubts(self) -> bool:
+        """Whether failures wait to be resolved."""
+        return bool(self._doubtful)
+
+    @property
+    def pending(self) -> bool:
+        """Whether calls run or may still be made of what is in hand."""
+        return bool(self._running or self._ready)
+
+    def nudge(self, callers: int) -> bool:
+        """So many calls may start: wake as many who wait for that; whether somebody was waiting."""
+        with self._changed:
+            if not self._ready or self._answers >= self.flush:
+                return False
+            waiting = bool(self._waiting) or self.is_awaited()
+            self._changed.notify(callers)
+        self.on_change()
+        return waiting
+
     def untake(self, call: Call) -> None:
         """Nothing is to be said of this call: its records go back as they were."""
         with self._changed:
@@ -114,7 +180,7 @@ class Hand:
         """Take a claim in hand."""
         with self._changed:
             self._claims.add(claim)
-            self._ready.extend((claim, record) for record in claim.records)
+            self._ready.add(claim)
             self._tell()
 
     def drop_ready(self) -> None:
@@ -210,6 +276,9 @@ class Hand:
         with self._changed:
             self._closed = True
             self._back_if(lambda _claim: True)
+            for call, _ in self._doubtful:
+                self._put_back(call.claim, [record.key for record in call.records])
+            self._doubtful = []
             self._tell()
 
     @property
@@ -218,46 +287,24 @@ class Hand:
         return self._closed
 
     def _take(self, now: float) -> Call | None:
-        if self._closed or self._answers >= self.flush:
+        if self._closed or self._answers >= self.flush or not self._ready.startable(now):
             return None
-        call = self._half(now) or self._next(now)
-        if call is not None:
-            call.started = now
-            self._running.add(call)
-        return call
-
-    def _half(self, now: float) -> Call | None:
-        if self._halves and self._halves[-1].claim.deadline > now:
-            return self._halves.pop()
-        return None
-
-    def _next(self, now: float) -> Call | None:
-        if not self._ready or self._ready[0][0].deadline <= now:
+        if not self.gate.admit(now, len(self._running) + len(self._abandoned)):
             return None
         before = len(self._ready)
-        claim, record = self._ready.popleft()
-        records = (record,) if self._per_call == 1 else self._with_neighbours(claim, record)
-        if before >= self.flush > len(self._ready):
+        call = self._ready.take(now)
+        self._running.add(call)
+        if before >= self._flush > len(self._ready):
             self.on_low()
-        return Call(claim, records, now)
-
-    def _with_neighbours(self, claim: Claim, record: Record) -> Sequence[Record]:
-        records = [record]
-        while len(records) < self._per_call and self._ready and self._ready[0][0] is claim:
-            records.append(self._ready.popleft()[1])
-        return records
+        return call
 
     def _decide(self, call: Call, verdicts: Sequence[Verdict]) -> None:
         if not verdicts:
-            self._split(call)
+            self._ready.split(call)
+            self._tell()
             return
         self.finished += len(call.records)
         self._keep(call.claim, verdicts)
-
-    def _split(self, call: Call) -> None:
-        half = len(call.records) // 2
-        self._halves += [Call(call.claim, part, 0.0) for part in (call.records[:half], call.records[half:])]
-        self._tell()
 
     def _keep(self, claim: Claim, verdicts: Sequence[Verdict]) -> None:
         """They wait for the flusher: told of the first, of half a flush, and when no more will come."""
@@ -265,21 +312,13 @@ class Hand:
         self._answers += len(verdicts)
         self._collectable += len(verdicts)
         self._waiting_for(claim).verdicts.extend(verdicts)
-        last, half = not (self._running or self._ready or self._halves), self.flush // 2
+        last, half = not (self._running or self._ready), self.flush // 2
         if before == 0 or last or before < half <= self._collectable:
             self.on_answers(last or self._collectable >= half)
 
     def _back_if(self, wanted: Callable[[Claim], bool]) -> None:
-        stay: deque[tuple[Claim, Record]] = deque()
-        for claim, record in self._ready:
-            if wanted(claim):
-                self._put_back(claim, [record.key])
-            else:
-                stay.append((claim, record))
-        self._ready = stay
-        for half in [half for half in self._halves if wanted(half.claim)]:
-            self._halves.remove(half)
-            self._put_back(half.claim, [record.key for record in half.records])
+        for claim, keys in self._ready.drop_if(wanted):
+            self._put_back(claim, keys)
 
     def _put_back(self, claim: Claim, keys: Sequence[Key]) -> None:
         self._waiting_for(claim).back.extend(keys)
@@ -301,6 +340,11 @@ class Hand:
         if self._waiting:
             self._changed.notify_all()
         self.on_change()
+
+
+def _no() -> bool:
+    """Nobody waits elsewhere."""
+    return False
 
 
 _LONGEST_WAIT = 1.0

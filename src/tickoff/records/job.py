@@ -9,6 +9,8 @@ from typing import Any
 from ..tables.base import Plan
 from ..work import is_async
 from .backoff import Backoff
+from .limit import Bounds
+from .rate import Pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +22,16 @@ class RecordJob:
     function: Callable[..., Any]
     plan: Plan
     concurrency: int = 1
+    """So many calls at once, or at most so many where the number is found by trying."""
+    bounds: Bounds | None = None
     per_call: int | None = None
     """The function gets a list of so many records; None: one record by itself."""
+    flush: int | None = None
+    """So many answers may be unwritten when a call starts; None: as many as a claim has."""
+    pace: Pace | None = None
+    """How many calls the whole fleet may make."""
+    circuit: bool = True
+    """Whether failures that are all alike stop the calls, instead of being charged."""
     ttl: float = 300.0
     """Seconds a claim lasts without renewal."""
     timeout: float = 300.0

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names that no lock or job of the user's should have: `records:NAME` and `sweep:NAME`."""
+    """Names that no lock or job of the user's should have: `records:NAME`, `provider:NAME`, `sweep:NAME`."""
 
     board: str
     """Paused or not is kept under it, and the servers' reports are posted on it."""
+    provider: str
+    """What is known of the provider is posted on it, and its rate is lent under it."""
     sweep: str
     """The sweep is raced for under it."""
 
 
 def names_of(job: str, full: Callable[[str], str]) -> Names:
     """The names for a job; `full` puts the namespace in front."""
-    return Names(full(f"records:{job}"), full(f"sweep:{job}"))
+    return Names(full(f"records:{job}"), full(f"provider:{job}"), full(f"sweep:{job}"))

@@ -29,6 +29,8 @@ class Report:
     """Records decided per second, lately."""
     repeat: int = 0
     """At most so many calls would be made again if it died now."""
+    held: str = ""
+    """Why its calls wait: what the provider asked for, or that it is down."""
 
     def text(self) -> str:
         """As it is posted."""
@@ -40,7 +42,7 @@ class Report:
 def read_report(note: Note) -> Report:
     """A server's note, read."""
     said = json.loads(note.text)
-    known = {name: said[name] for name in ("in_flight", "rate", "repeat") if name in said}
+    known = {name: said[name] for name in ("in_flight", "rate", "repeat", "held") if name in said}
     counts = {name: said["counts"][name] for name in asdict(Counts()) if name in said["counts"]}
     return Report(note.key, Counts(**counts), **known)
 
@@ -80,6 +82,11 @@ class Progress:
     def possibly_repeated(self) -> int:
         """At most so many calls would be made again if every server died now."""
         return sum(report.repeat for report in self.servers)
+
+    @property
+    def held(self) -> str:
+        """Why calls wait, in the words of a server whose calls do; empty when none do."""
+        return next((report.held for report in self.servers if report.held), "")
 
     @property
     def counts(self) -> Counts:

@@ -13,6 +13,8 @@ from ..errors import ConfigError
 from ..tables.base import Plan
 from .backoff import backoff_of
 from .job import RecordJob
+from .limit import Bounds, concurrency_of
+from .rate import pace_of
 
 Columns = str | Sequence[str]
 
@@ -38,7 +40,10 @@ def read_job(
     where: Any,
     columns: Columns | None,
     per_call: int | None,
-    concurrency: int,
+    concurrency: Any,
+    rate: str | None,
+    flush: int | None,
+    circuit: bool,
     ttl: Duration,
     timeout: Duration | None,
     attempts: int,
@@ -55,7 +60,10 @@ def read_job(
         where=_where(where),
     )
     options = {
-        "concurrency": _count(concurrency, "concurrency"),
+        **_concurrency(concurrency),
+        "pace": None if rate is None else pace_of(rate),
+        "flush": None if flush is None else _count(flush, "flush"),
+        "circuit": _switch(circuit, "circuit"),
         "per_call": None if per_call is None else _count(per_call, "per_call"),
         "ttl": length,
         "timeout": length if timeout is None else _positive(timeout, "timeout"),
@@ -87,6 +95,19 @@ def _where(value: Any) -> Any:
     raise ConfigError(
         f"where={value!r} is no condition; write SQL such as \"country = 'IN'\" or an SQLAlchemy expression"
     )
+
+
+def _concurrency(value: Any) -> dict[str, Any]:
+    read = concurrency_of(value)
+    if isinstance(read, Bounds):
+        return {"concurrency": read.most, "bounds": read}
+    return {"concurrency": read}
+
+
+def _switch(value: Any, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{field}={value!r} is neither True nor False; give one of them")
+    return value
 
 
 def _count(value: Any, field: str) -> int:

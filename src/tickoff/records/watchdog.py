@@ -6,8 +6,8 @@ import logging
 from typing import Protocol
 
 from ..loops import Loop
-from .blame import overdue
 from .claim import Call
+from .ends import Ends
 from .hand import Hand
 from .job import RecordJob
 
@@ -34,10 +34,11 @@ class Interruptible(Protocol):
 class Watchdog:
     """Ends calls that outlast the time-out; those it cannot end are charged and left to themselves."""
 
-    def __init__(self, job: RecordJob, hand: Hand, callers: Interruptible) -> None:
+    def __init__(self, job: RecordJob, hand: Hand, callers: Interruptible, ends: Ends) -> None:
         self._job = job
         self._hand = hand
         self._callers = callers
+        self._ends = ends
         self._pause = min(_SELDOM, max(_OFTEN, job.timeout / _LOOKS))
         self._loop = Loop(f"tickoff-watch-{job.name}", self.step)
 
@@ -63,7 +64,7 @@ class Watchdog:
                 return
         elif now - call.started < self._job.timeout + _IGNORED:
             return
-        if self._hand.abandon(call, overdue(self._job, call.records)):
+        if self._ends.overdue(call, goes_on=True):
             _log.warning(
                 "%s: a call goes on after its timeout of %gs and keeps its place until it ends",
                 self._job.name,

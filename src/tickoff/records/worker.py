@@ -17,11 +17,13 @@ from ..tables.base import RecordTable
 from .beat import Beat
 from .callers import callers_of
 from .claimer import Claimer
+from .ends import Ends
 from .flush import Flusher
 from .hand import Hand
 from .job import RecordJob
 from .names import Names
 from .progress import Report
+from .provider import Provider
 from .renewal import Renewal
 from .steering import Steered
 from .sweeper import Sweeper
@@ -61,9 +63,12 @@ class Worker:
         self._renewal = Renewal(job, table, hand)
         self._claimer = Claimer(job, table, hand, self._renewal)
         self._flusher = Flusher(job, table, hand, self._tally)
-        self._beat = Beat(job, self._names.board, self._referee.store, hand, self._tally, self._obey)
-        self._callers = callers_of(job, hand, self._shared, self._beat.pause)
-        self._watchdog = Watchdog(job, hand, self._callers)
+        store, board = self._referee.store, self._names.board
+        self._provider = Provider(job, self._names.provider, store, hand, board)
+        self._beat = Beat(job, board, store, hand, self._tally, self._provider, self._obey)
+        ends = Ends(job, self._provider, self._beat.pause, self._beat.hurry)
+        self._callers = callers_of(job, hand, self._shared, ends)
+        self._watchdog = Watchdog(job, hand, self._callers, ends)
         self._sweeper = Sweeper(job, self._names.sweep, table, self._referee)
 
     def after_fork(self) -> None:
@@ -105,7 +110,8 @@ class Worker:
         self._hand.close()
         self._callers.stop()
         self._write_the_rest(elapsed() + _LAST_WORDS)
-        for part in (self._claimer, self._watchdog, self._sweeper, self._flusher, self._renewal):
+        parts = (self._claimer, self._watchdog, self._sweeper, self._flusher, self._renewal, self._provider)
+        for part in parts:
             part.stop()
         if self._started:
             self._beat.stop()
