@@ -17,11 +17,14 @@ from ..tables.base import Key
 
 _log = logging.getLogger("tickoff")
 
-IN_A_ROW = 8
+IN_A_ROW = 6
 """So many failures without an answer in between…"""
 
 _RECORDS = 4
 """…of at least so many records…"""
+
+_CAREFUL = 3
+"""After so many, one call at a time is made."""
 
 _ALIKE = 0.75
 """…of which this part is of one kind."""
@@ -52,9 +55,11 @@ class Circuit:
         """Whether calls have stopped."""
         return bool(self.why)
 
-    def opens(self, now: float) -> float:
+    def opens(self, now: float, running: int) -> float:
         """Calls may be made now, or not before the provider has answered; a probe may."""
-        return now if not self.why or self._probes else math.inf
+        if self.why:
+            return now if self._probes else math.inf
+        return math.inf if running and self._is_careful(now) else now
 
     def spend(self) -> None:
         """A call is made; while the circuit is open it is the probe."""
@@ -83,6 +88,9 @@ class Circuit:
         """One call may be made."""
         with self._guard:
             self._probes = 1
+
+    def _is_careful(self, now: float) -> bool:
+        return len(self._row) >= _CAREFUL and self._excused.get(self._row[-1][0], 0.0) <= now
 
     @property
     def _alarming(self) -> bool:

@@ -87,7 +87,7 @@ class Gates:
         self._loop.stop()
 
     def _opens_but_for_rate(self, now: float, running: int) -> float:
-        opens = max(self._circuit.opens(now), self._hold.opens(now))
+        opens = max(self._circuit.opens(now, running), self._hold.opens(now))
         return opens if self._limit is None else max(opens, self._limit.opens(now, running))
 
     def _want(self, purse: Purse, now: float) -> None:

@@ -64,8 +64,10 @@ class Provider:
         """A call was answered, whatever the answer."""
         self._ended(call, now)
         self._hand.answer(call, verdicts)
+        held_up = self._circuit.opens(now, 1) > now
         if self._circuit.answered(now):
             self._recovered = True
+        if held_up:
             self._gates.look()
         if self._hand.doubts:
             self._hand.blame_records()
