@@ -77,6 +77,7 @@ class Limit:
         """The time a call took at this number when it was found good."""
         self._rest = 0
         self._deaf_until = -math.inf
+        self._changed = -math.inf
         self._begin(-math.inf)
 
     def opens(self, now: float, running: int) -> float:
@@ -89,8 +90,10 @@ class Limit:
     def ended(self, took: float, now: float) -> None:
         """A call ended, well or not, after so many seconds."""
         with self._guard:
-            if self._begun == -math.inf:
-                self._begin(now)
+            if now - took < self._changed:
+                return  # it was under way before, beside another number of calls
+            if math.isinf(self._begun):
+                self._begun = now
                 return
             self._calls += 1
             self._took += took
@@ -150,7 +153,8 @@ class Limit:
 
     def _set(self, size: int, now: float) -> None:
         self.size = max(self._bounds.least, min(self._bounds.most, size))
-        self._begin(now)
+        self._changed = now
+        self._begin(-math.inf)
 
     def _begin(self, now: float) -> None:
         self._begun, self._calls, self._took, self._full = now, 0, 0.0, False
