@@ -191,8 +191,8 @@ _MY_PICK = (
     "FOR UPDATE SKIP LOCKED"
 )
 _MY_CLAIM = (
-    "UPDATE bench_contacts SET status = 'IN_FLIGHT', claim = %s, until = utc_timestamp(6) + interval 5 minute "
-    "WHERE id IN %s"
+    "UPDATE bench_contacts SET status = 'IN_FLIGHT', claim = %s, "
+    "until = utc_timestamp(6) + interval 5 minute WHERE id IN %s"
 )
 _MY_COMPLETE = (
     "UPDATE bench_contacts SET status = 'DONE', answer = %s, until = utc_timestamp(6) "
@@ -237,7 +237,10 @@ class SQLite(Database):
 
 
 _LITE_PICK = "SELECT id, phone FROM bench_contacts WHERE status = 'PENDING' AND id > ? ORDER BY id LIMIT 500"
-_LITE_CLAIM = "UPDATE bench_contacts SET status = 'IN_FLIGHT', claim = ?, until = datetime('now', '+5 minutes') WHERE id = ?"
+_LITE_CLAIM = (
+    "UPDATE bench_contacts SET status = 'IN_FLIGHT', claim = ?, until = datetime('now', '+5 minutes') "
+    "WHERE id = ?"
+)
 _LITE_COMPLETE = (
     "UPDATE bench_contacts SET status = 'DONE', answer = ?, until = datetime('now') "
     "WHERE id = ? AND status = 'IN_FLIGHT' AND claim = ?"
