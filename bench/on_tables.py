@@ -1,247 +1,185 @@
-"""Records with a function that does nothing: a bare claim-and-complete loop over the driver, and Tickoff."""
+"""Rows into a table by their key: the driver's bulk statements, and Tickoff's upsert."""
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from time import perf_counter
 from typing import Any
-from urllib.parse import urlsplit
 
 import psycopg
 import pymysql
+import sqlalchemy as sa
 
+from bench.on_redis import OURS
 from bench.ratios import Contender
-from tickoff import Tickoff
+from tickoff.writes import upsert
 
-BARE = "bare loop"
-OURS = "Tickoff, a record per call"
-OURS_ASYNC = "Tickoff, a record per call, async def"
-OURS_BATCHED = "Tickoff, 500 records per call"
+MANY = "executemany"
+ARRAYS = "arrays through unnest"
 
-BATCH = 500
+_COLUMNS = ("id", "name", "price", "stock", "seen")
+_BATCH = 1000
+_STARTED = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
-_TABLE = (
-    "CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20), "
-    "status varchar(20) NOT NULL DEFAULT 'PENDING', claim varchar(72), until {})"
+_MAKE = (
+    "CREATE TABLE {} (id integer NOT NULL PRIMARY KEY, name varchar(100), price numeric(12, 2), "
+    "stock integer, seen {})"
 )
-_FRESH = "CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20))"
-_DROP = "DROP TABLE IF EXISTS bench_contacts"
+_SET = "name = excluded.name, price = excluded.price, stock = excluded.stock, seen = excluded.seen"
+_MARIADB_SET = ", ".join(f"{name} = VALUES({name})" for name in _COLUMNS[1:])
 
-Loop = Callable[[], int]
-"""One claim and its completion; how many records it did."""
+_Tuples = Sequence[tuple[Any, ...]]
+_Write = Callable[[_Tuples], None]
 
 
-class Database:
-    """Statements on one connection of the driver's, and the table filled anew for each run."""
+def tuples(count: int, edition: int) -> list[tuple[Any, ...]]:
+    """So many products; another edition has other values in every row."""
+    return [
+        (n, f"product {n}, {edition}", Decimal(n + edition) / 100, n % 50, _STARTED + timedelta(seconds=n))
+        for n in range(1, count + 1)
+    ]
 
-    def __init__(self, url: str) -> None:
-        self.url = url
 
-    def run(self, sql: str) -> None:
-        raise NotImplementedError
+@contextmanager
+def postgres_contenders(url: str, rows: int) -> Iterator[list[Contender]]:
+    """Psycopg's pipeline of single rows, and an array a column, beside Tickoff."""
+    new = "excluded.name, excluded.price, excluded.stock, excluded.seen"
+    differs = f"(t.name, t.price, t.stock, t.seen) IS DISTINCT FROM ({new})"
+    conflict = f"ON CONFLICT (id) DO UPDATE SET {_SET} WHERE {differs}"
+    one = f"INSERT INTO bare AS t VALUES (%s, %s, %s, %s, %s) {conflict}"
+    arrays = "unnest(%s::int[], %s::text[], %s::numeric[], %s::int[], %s::timestamp[])"
+    all_at_once = f"INSERT INTO bare AS t SELECT * FROM {arrays} {conflict}"
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with psycopg.connect(url) as connection:
 
-    def fill(self, rows: int) -> None:
-        raise NotImplementedError
+        def many(batch: _Tuples) -> None:
+            with connection.cursor() as cursor:
+                cursor.executemany(one, batch)
 
-    def loop(self, answer: Callable[[Any], str]) -> Loop:
-        raise NotImplementedError
+        def unnest(batch: _Tuples) -> None:
+            connection.execute(all_at_once, [list(column) for column in zip(*batch, strict=True)])
 
-    def contenders(self) -> list[Contender]:
-        """The bare loop first."""
-        return [
-            Contender(BARE, self._bare),
-            Contender(OURS, lambda rows: self._ours(rows, _answer)),
-            Contender(OURS_ASYNC, lambda rows: self._ours(rows, _answer_async)),
-            Contender(OURS_BATCHED, lambda rows: self._ours(rows, _answers, per_call=BATCH)),
+        for table in ("bare", "ours"):
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+            connection.execute(_MAKE.format(table, "timestamp"))
+        connection.commit()
+        empty = _emptied(connection.execute, connection.commit, "TRUNCATE bare")
+        yield [
+            Contender(MANY, _bare(many, empty, connection.commit, rows)),
+            Contender(ARRAYS, _bare(unnest, empty, connection.commit, rows)),
+            Contender(OURS, _ours(engine, rows)),
         ]
+    engine.dispose()
 
-    def _bare(self, rows: int) -> float:
-        self.run(_DROP)
-        self.run(_TABLE.format(self.instant))
-        self.fill(rows)
-        once, left = self.loop(_answer), rows
-        begun = time.perf_counter()
-        while left:
-            left -= once()
-        return time.perf_counter() - begun
 
-    def _ours(self, rows: int, work: Callable[..., Any], **options: Any) -> float:
-        self.run(_DROP)
-        self.run(_FRESH)
-        self.fill(rows)
-        jobs = Tickoff("memory://", database=self.url)
-        jobs.each("bench_contacts", status="status", result="answer", name="bench", **options)(work)
-        with jobs.records("bench") as records:
-            records.table.install()
-            begun = time.perf_counter()
-            worker = records.worker()
-            worker.start()
-            while worker.report.counts.done < rows:
-                time.sleep(0.002)
-            spent = time.perf_counter() - begun
-            worker.stop()
-        jobs.close()
+@contextmanager
+def mariadb_contenders(url: str, rows: int) -> Iterator[list[Contender]]:
+    """PyMySQL's executemany joins rows into one statement by itself."""
+    one = f"INSERT INTO bare VALUES (%s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE {_MARIADB_SET}"
+    parts = sa.make_url(url)
+    engine = sa.create_engine(parts.set(drivername="mysql+pymysql"))
+    options: dict[str, Any] = {"host": parts.host, "port": parts.port, "user": parts.username}
+    connection = pymysql.connect(**options, database=parts.database)
+    with connection, connection.cursor() as cursor:
+        for table in ("bare", "ours"):
+            cursor.execute(f"DROP TABLE IF EXISTS {table}")
+            cursor.execute(_MAKE.format(table, "datetime(6)"))
+        empty = _emptied(cursor.execute, connection.commit, "TRUNCATE bare")
+
+        def many(batch: _Tuples) -> None:
+            cursor.executemany(one, batch)
+
+        yield [
+            Contender(MANY, _bare(many, empty, connection.commit, rows)),
+            Contender(OURS, _ours(engine, rows)),
+        ]
+    engine.dispose()
+
+
+@contextmanager
+def sqlite_contenders(folder: Path, rows: int) -> Iterator[list[Contender]]:
+    """The standard library's executemany steps one prepared statement."""
+    differs = " OR ".join(f"bare.{name} IS NOT excluded.{name}" for name in _COLUMNS[1:])
+    one = f"INSERT INTO bare VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET {_SET} WHERE {differs}"
+    engine = sa.create_engine(f"sqlite:///{folder}/ours.db")
+    with closing(sqlite3.connect(folder / "bare.db")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(_MAKE.format("bare", "timestamp"))
+        with engine.begin() as other:
+            other.exec_driver_sql("PRAGMA journal_mode = WAL")
+            other.exec_driver_sql(_MAKE.format("ours", "timestamp"))
+
+        def many(batch: _Tuples) -> None:
+            connection.executemany(one, batch)
+
+        empty = _emptied(connection.execute, connection.commit, "DELETE FROM bare")
+        yield [
+            Contender(MANY, _bare(many, empty, connection.commit, rows, _as_sqlite_has_it)),
+            Contender(OURS, _ours(engine, rows)),
+        ]
+    engine.dispose()
+
+
+def _as_sqlite_has_it(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values as its driver takes them: it has neither decimals nor instants."""
+    return (row[0], row[1], float(row[2]), row[3], row[4].isoformat(" ", "microseconds"))
+
+
+def _emptied(execute: Callable[[Any], Any], commit: Callable[[], None], text: str) -> Callable[[], None]:
+    def empty() -> None:
+        execute(text)
+        commit()
+
+    return empty
+
+
+def _bare(
+    write: _Write,
+    empty: Callable[[], None],
+    commit: Callable[[], None],
+    count: int,
+    suited: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None,
+) -> Callable[[int], float]:
+    """A cycle: all rows new, all rows again, all rows changed; a transaction each."""
+    first, second = tuples(count, 0), tuples(count, 1)
+
+    def run(cycles: int) -> float:
+        spent = 0.0
+        for _ in range(cycles):
+            empty()
+            begun = perf_counter()
+            for edition in (first, first, second):
+                rows = [suited(row) for row in edition] if suited else edition
+                for start in range(0, count, _BATCH):
+                    write(rows[start : start + _BATCH])
+                commit()
+            spent += perf_counter() - begun
         return spent
 
-    instant = "timestamp"
+    return run
 
 
-def _answer(_row: Any) -> str:
-    return "x"
+def _ours(engine: sa.Engine, count: int) -> Callable[[int], float]:
+    def dicts(edition: int) -> list[dict[str, Any]]:
+        return [dict(zip(_COLUMNS, row, strict=True)) for row in tuples(count, edition)]
 
+    first, second = dicts(0), dicts(1)
 
-async def _answer_async(_row: Any) -> str:
-    return "x"
+    def run(cycles: int) -> float:
+        spent = 0.0
+        for _ in range(cycles):
+            with engine.begin() as db:
+                db.exec_driver_sql("DELETE FROM ours" if engine.name == "sqlite" else "TRUNCATE ours")
+            begun = perf_counter()
+            for edition in (first, first, second):
+                with engine.begin() as db:
+                    upsert(db, "ours", edition, key="id")
+            spent += perf_counter() - begun
+        return spent
 
-
-def _answers(rows: Sequence[Any]) -> list[str]:
-    return ["x" for _ in rows]
-
-
-class Postgres(Database):
-    """psycopg; one statement to claim, one to complete."""
-
-    instant = "timestamptz"
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.connection = psycopg.connect(url, autocommit=True)
-
-    def run(self, sql: str) -> None:
-        self.connection.execute(sql.encode())
-
-    def fill(self, rows: int) -> None:
-        self.run(
-            f"INSERT INTO bench_contacts (id, phone) SELECT i, 'p' || i FROM generate_series(1, {rows}) i"
-        )
-        self.run("VACUUM ANALYZE bench_contacts")
-
-    def loop(self, answer: Callable[[Any], str]) -> Loop:
-        floor = 0
-
-        def once() -> int:
-            nonlocal floor
-            token = secrets.token_hex(16)
-            rows = self.connection.execute(_PG_CLAIM, (floor, token)).fetchall()
-            floor = max(row[0] for row in rows)
-            answers = [answer(row) for row in rows]
-            self.connection.execute(_PG_COMPLETE, ([row[0] for row in rows], answers, token))
-            return len(rows)
-
-        return once
-
-
-_PG_CLAIM = (
-    b"WITH picked AS (SELECT id FROM bench_contacts WHERE status = 'PENDING' AND id > %s ORDER BY id "
-    b"LIMIT 500 FOR UPDATE SKIP LOCKED) UPDATE bench_contacts c SET status = 'IN_FLIGHT', claim = %s, "
-    b"until = now() + interval '5 min' FROM picked WHERE c.id = picked.id RETURNING c.id, c.phone"
-)
-_PG_COMPLETE = (
-    b"UPDATE bench_contacts c SET status = 'DONE', answer = d.answer, until = now() "
-    b"FROM unnest(%s::bigint[], %s::text[]) AS d (id, answer) "
-    b"WHERE c.id = d.id AND c.status = 'IN_FLIGHT' AND c.claim = %s"
-)
-
-
-class MariaDB(Database):
-    """PyMySQL; rows locked and marked in one transaction, completed one by one in another."""
-
-    instant = "datetime(6)"
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        parts = urlsplit(url)
-        options = {"host": parts.hostname, "port": parts.port, "user": parts.username}
-        self.connection = pymysql.connect(**options, database=parts.path.strip("/"), autocommit=True)
-        self.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-
-    def run(self, sql: str) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(sql)
-
-    def fill(self, rows: int) -> None:
-        self.run(f"INSERT INTO bench_contacts (id, phone) SELECT seq, concat('p', seq) FROM seq_1_to_{rows}")
-
-    def loop(self, answer: Callable[[Any], str]) -> Loop:
-        floor = 0
-
-        def once() -> int:
-            nonlocal floor
-            token = secrets.token_hex(16)
-            with self.connection.cursor() as cursor:
-                cursor.execute("BEGIN")
-                cursor.execute(_MY_PICK, (floor,))
-                rows = cursor.fetchall()
-                ids = [row[0] for row in rows]
-                cursor.execute(_MY_CLAIM, (token, ids))
-                cursor.execute("COMMIT")
-                floor = ids[-1]
-                cursor.execute("BEGIN")
-                cursor.executemany(_MY_COMPLETE, [(answer(row), row[0], token) for row in rows])
-                cursor.execute("COMMIT")
-            return len(rows)
-
-        return once
-
-
-_MY_PICK = (
-    "SELECT id, phone FROM bench_contacts WHERE status = 'PENDING' AND id > %s ORDER BY id LIMIT 500 "
-    "FOR UPDATE SKIP LOCKED"
-)
-_MY_CLAIM = (
-    "UPDATE bench_contacts SET status = 'IN_FLIGHT', claim = %s, "
-    "until = utc_timestamp(6) + interval 5 minute WHERE id IN %s"
-)
-_MY_COMPLETE = (
-    "UPDATE bench_contacts SET status = 'DONE', answer = %s, until = utc_timestamp(6) "
-    "WHERE id = %s AND status = 'IN_FLIGHT' AND claim = %s"
-)
-
-
-class SQLite(Database):
-    """The standard library in WAL mode, every commit on disk."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
-        self.connection.execute("PRAGMA journal_mode = WAL")
-
-    def run(self, sql: str) -> None:
-        self.connection.execute(sql)
-
-    def fill(self, rows: int) -> None:
-        self.run("BEGIN")
-        inserted = ((i, f"p{i}") for i in range(1, rows + 1))
-        self.connection.executemany("INSERT INTO bench_contacts (id, phone) VALUES (?, ?)", inserted)
-        self.run("COMMIT")
-
-    def loop(self, answer: Callable[[Any], str]) -> Loop:
-        floor = 0
-
-        def once() -> int:
-            nonlocal floor
-            token, execute = secrets.token_hex(16), self.connection.execute
-            execute("BEGIN IMMEDIATE")
-            rows = execute(_LITE_PICK, (floor,)).fetchall()
-            self.connection.executemany(_LITE_CLAIM, [(token, row[0]) for row in rows])
-            execute("COMMIT")
-            floor = rows[-1][0]
-            execute("BEGIN IMMEDIATE")
-            self.connection.executemany(_LITE_COMPLETE, [(answer(row), row[0], token) for row in rows])
-            execute("COMMIT")
-            return len(rows)
-
-        return once
-
-
-_LITE_PICK = "SELECT id, phone FROM bench_contacts WHERE status = 'PENDING' AND id > ? ORDER BY id LIMIT 500"
-_LITE_CLAIM = (
-    "UPDATE bench_contacts SET status = 'IN_FLIGHT', claim = ?, until = datetime('now', '+5 minutes') "
-    "WHERE id = ?"
-)
-_LITE_COMPLETE = (
-    "UPDATE bench_contacts SET status = 'DONE', answer = ?, until = datetime('now') "
-    "WHERE id = ? AND status = 'IN_FLIGHT' AND claim = ?"
-)
+    return run

@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT))  # this file is run as a script
 
 from dev.servers import mariadb_server, postgres_server  # noqa: E402
 
-from bench import on_tables, report  # noqa: E402
-from bench.on_tables import BARE, OURS, OURS_ASYNC, OURS_BATCHED, Database  # noqa: E402
+from bench import on_records, report  # noqa: E402
+from bench.on_records import BARE, OURS, OURS_ASYNC, OURS_BATCHED, Database  # noqa: E402
 from bench.ratios import Rule, Section, take_turns  # noqa: E402
 from tickoff import Tickoff  # noqa: E402
 
@@ -61,7 +61,7 @@ def flat(kind: str, opened: Database, rows: int) -> None:
     opened.run("CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20))")
     opened.fill(rows)
     jobs = Tickoff("memory://", database=opened.url)
-    jobs.each("bench_contacts", status="status", result="answer", name="bench")(on_tables._answer)
+    jobs.each("bench_contacts", status="status", result="answer", name="bench")(on_records._answer)
     with jobs.records("bench") as records:
         records.table.install()
         worker = records.worker()
@@ -83,13 +83,13 @@ def database(kind: str) -> Iterator[Database]:
     """A database of our own, with every commit on disk."""
     if kind == "postgres":
         with postgres_server("max_wal_size=4GB", "shared_buffers=512MB", fsync=True) as server:
-            yield on_tables.Postgres(server.url)
+            yield on_records.Postgres(server.url)
     elif kind == "mariadb":
         with mariadb_server() as server:
-            yield on_tables.MariaDB(server.url)
+            yield on_records.MariaDB(server.url)
     else:
         with tempfile.TemporaryDirectory() as folder:
-            yield on_tables.SQLite(f"sqlite:///{folder}/bench.db")
+            yield on_records.SQLite(f"sqlite:///{folder}/bench.db")
 
 
 def _options() -> Namespace:
