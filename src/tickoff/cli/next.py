@@ -12,8 +12,6 @@ import click
 if TYPE_CHECKING:
     from ..schedule import Schedule
 
-_UNITS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
-
 
 @dataclass(frozen=True, slots=True)
 class _Line:
@@ -93,25 +91,9 @@ def _json(schedule: Schedule, lines: list[_Line], now: int) -> str:
 
 
 def _table(schedule: Schedule, lines: list[_Line]) -> str:
-    rows = [(_clock(line.local), _clock(line.at), f"in {_words(line.wait)}", line.note) for line in lines]
+    from ..words import clock, length
+
+    rows = [(clock(line.local), clock(line.at), f"in {length(line.wait)}", line.note) for line in lines]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     told = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     return "\n".join([schedule.text, *told])
-
-
-def _clock(at: datetime) -> str:
-    fraction = f".{at.microsecond // 1000:03}" if at.microsecond else ""
-    return f"{at:%a %Y-%m-%d %H:%M:%S}{fraction} {at:%Z}"
-
-
-def _words(ms: int) -> str:
-    """How long, in its two largest units."""
-    seconds = ms // 1000
-    if seconds == 0:
-        return f"{ms} ms"
-    parts = []
-    for unit, length in _UNITS.items():
-        count, seconds = divmod(seconds, length)
-        parts.append(f"{count} {unit}{'' if count == 1 else 's'}" if count else "")
-    first = next(number for number, part in enumerate(parts) if part)
-    return " ".join(part for part in parts[first : first + 2] if part)
