@@ -8,9 +8,14 @@ import click
 
 from ..errors import TickoffError
 from .demo import demo
+from .doctor import doctor
 from .exits import INTERRUPTED, report
+from .look import explain, history
+from .ls import ls
 from .next import next_ticks
 from .schema import migrate, schema
+from .serve import serve
+from .steer import pause, release, resume, trigger
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,7 +27,10 @@ def program() -> None:
     """
 
 
-for _command in (demo, next_ticks, schema, migrate):
+_COMMANDS = (demo, serve, next_ticks, schema, migrate)
+_OPERATING = (ls, history, explain, trigger, pause, resume, release, doctor)
+
+for _command in (*_COMMANDS, *_OPERATING):
     program.add_command(_command)
 
 
