@@ -8,13 +8,14 @@ from collections.abc import Callable
 from datetime import datetime
 from difflib import get_close_matches
 from importlib.metadata import version
+from typing import Any, overload
 
 from ..doctor import Diagnosis, diagnose
 from ..errors import ConfigError, TickoffError
 from ..events import Kind, Listener
 from ..explain import Case, Explanation
 from ..model import RUNS_KEPT, Answer
-from ..names import full_name
+from ..names import check_name, full_name
 from ..presence import Carried, carried
 from ..requests import ask
 from ..roster import Listed, Roster, call_roll
@@ -92,18 +93,30 @@ class Operating(Serving):
         """What is amiss with the store, the servers and the jobs, and what to do about it."""
         return diagnose(self._ready(), self._space, self._own(), version("tickoff"))
 
-    def on(self, event: str, listener: Listener | None = None) -> Callable[[Listener], Listener] | Listener:
+    @overload
+    def on(self, event: str, listener: Listener, *, job: str | None = None) -> Listener: ...
+
+    @overload
+    def on(self, event: str, *, job: str | None = None) -> Callable[[Listener], Listener]: ...
+
+    def on(self, event: str, listener: Listener | None = None, *, job: str | None = None) -> Any:
         """Call a function with each `Event` of a kind on this server: started, ended, skipped, missed.
 
-        It is called in the thread where it happens, so it must be quick. Also as `@jobs.on("missed")`.
+        Of all jobs, or of one. It is called in the thread where it happens, so it must be quick. Also as a
+        decorator: `@jobs.on("missed")`.
         """
         kind = _kind(event)
 
         def listen(listener: Listener) -> Listener:
-            self._events.on(kind, listener)
+            self._events.on(kind, listener if job is None else self._only(job, listener))
             return listener
 
         return listen if listener is None else listen(listener)
+
+    def _only(self, job: str, listener: Listener) -> Listener:
+        """The listener, for one job's events; the namespace is not asked for before there is one."""
+        check_name(job, "job")
+        return lambda event: listener(event) if event.job == self._full(job) else None
 
     def _steered(self, full: str, roster: Roster, why: str | None) -> JobStatus:
         answer = self._ready().store.steer(full, _person(), why)
