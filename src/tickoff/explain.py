@@ -113,7 +113,7 @@ class Case:
             attempts = self.listed.carried.attempts if self.listed else 1
             used = runs[-1].attempt >= attempts
             why = (
-                f"its {counted(attempts, 'attempt')} are used up"
+                f"its {'only attempt is' if attempts == 1 else f'{attempts} attempts are'} used up"
                 if used
                 else f"no server was there to take it over. {self._presence()}"
             )

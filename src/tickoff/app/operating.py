@@ -130,7 +130,8 @@ class Operating(Serving):
         """What is kept of a name that somebody has used; a mistyped one is refused with the right one."""
         full, roster = self._full(name), self._roster()
         (answer,) = self._ready().store.read([full])
-        if full in roster.jobs or answer.entry.used or answer.ok:
+        entry = answer.entry
+        if full in roster.jobs or answer.ok or entry.fence or entry.steered:
             return full, answer, roster
         raise ConfigError(self._unknown(name, roster))
 
