@@ -123,7 +123,10 @@ class Presence:
         return now + BEAT
 
     def _post(self) -> None:
-        store, sent = self._referee.store, elapsed()
+        store = self._referee.store
+        if not self._referee.time.known:
+            self._ask_the_time()
+        sent = elapsed()
         if sent - self._catalog_at >= _CATALOG_EVERY:
             self._post_catalog()
         note = Server(
@@ -139,6 +142,11 @@ class Presence:
             board(self._namespace, "servers"), note.owner, json.dumps(asdict(note)), int(3 * BEAT * 1000)
         )
         self._referee.time.learn(now, sent, elapsed())
+
+    def _ask_the_time(self) -> None:
+        """Before the first note: it tells how wrong our clock is, and of which day the ticks are."""
+        sent = elapsed()
+        self._referee.time.learn(self._referee.store.now(), sent, elapsed())
 
     def _post_catalog(self) -> None:
         now = int(self._referee.time.now())

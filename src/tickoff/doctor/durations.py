@@ -34,7 +34,7 @@ class Seen:
     def of(cls, job: Listed, period: int, runs: Sequence[Run]) -> Seen:
         """From the lines of a history."""
         outcomes = [run.outcome for run in runs]
-        ran = [run for run in runs if run.outcome not in (Outcome.SKIPPED, Outcome.CRASHED)]
+        ran = [run for run in runs if run.outcome in (Outcome.OK, Outcome.FAILED, Outcome.TIMED_OUT)]
         longest = max((run.ended - run.started for run in ran), default=0)
         lost, crashed = outcomes.count(Outcome.LOST), outcomes.count(Outcome.CRASHED)
         return cls(job, period, longest, lost, crashed)

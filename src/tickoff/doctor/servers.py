@@ -94,7 +94,7 @@ def _alive(pid: str) -> bool:
 
 
 def _difference(name: str, job: Listed) -> str:
-    one, other = job.differing[0]
+    one, other = job.differing[-1]
     mine, theirs = job.carried, other
     last = server(job.servers[-1].owner)
     if mine.function != theirs.function:
