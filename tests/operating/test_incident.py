@@ -37,7 +37,7 @@ NAMED = {
 
 @pytest.mark.timeout(400)  # half a minute on a machine of its own
 def test_every_cause_is_named_as_the_page_tells() -> None:
-    """By explain or by the doctor, whatever broke; the page's scenes and commands are those that are played."""
+    """By explain or by the doctor, whatever broke; the page has the scenes and commands that are played."""
     scenes = {scene.title: scene for scene in play()}
     for title, words in NAMED.items():
         text = " ".join(scenes[title].text.split())
