@@ -283,6 +283,10 @@ class RecordTable(Protocol):
         """Who holds how much; cheap."""
         ...
 
+    def key_of(self, texts: Sequence[str]) -> Key:
+        """A key as somebody types it; `ConfigError` when it does not fit the columns."""
+        ...
+
     def show(self, key: Key) -> Standing | None:
         """One record, None when there is no such row."""
         ...
