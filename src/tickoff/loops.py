@@ -30,7 +30,6 @@ class Loop:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._wake = math.inf
-        self._stopped = False
 
     def wake_by(self, due: float) -> None:
         """See to it that the next step comes at `due` or earlier; cheap when it does already."""
@@ -39,7 +38,6 @@ class Loop:
         with self._changed:
             self._wake = min(self._wake, due)
             if self._thread is None:
-                self._stopped = False
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
             self._changed.notify()
@@ -48,7 +46,6 @@ class Loop:
         """End the thread after its current step; it starts again when needed."""
         with self._changed:
             thread, self._thread = self._thread, None
-            self._stopped = True
             self._wake = math.inf
             self._changed.notify()
         if thread is not None and thread is not threading.current_thread():
@@ -62,9 +59,9 @@ class Loop:
                     self._wake = min(self._wake, due)
 
     def _sleep(self) -> bool:
-        """Wait until a step is due; False when the loop was stopped."""
+        """Wait until a step is due; False when this thread was stopped, whoever runs the loop by now."""
         with self._changed:
-            while not self._stopped:
+            while self._thread is threading.current_thread():
                 left = self._wake - elapsed()
                 if left <= 0:
                     self._wake = math.inf

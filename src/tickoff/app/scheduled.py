@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from ..durations import Duration, seconds, ttl_ms
 from ..errors import ConfigError
-from ..job import Job
+from ..job import Job, place_of
 from ..leader import Post
 from ..names import check_name
 from ..schedule import Schedule, cron, every
@@ -31,6 +31,7 @@ class Scheduled(Core):
         super().__init__(*arguments, **options)
         self._jobs: dict[str, Job] = {}
         self._posts: dict[str, Post] = {}
+        self._serving = False
 
     def cron(
         self,
@@ -113,15 +114,17 @@ class Scheduled(Core):
 
     def _refuse_taken(self, name: str, work: Callable[..., Any]) -> None:
         """A function that was defined anew takes its own place; any other by the same name is a mistake."""
+        if self._serving:
+            raise ConfigError(
+                f"name={name!r} comes too late: this Tickoff is serving, and runs what it had at its start; "
+                "import the module with this function before"
+            )
         taken = self._jobs.get(name) or self._posts.get(name)
         if taken is None:
             return
-        former = taken.work
-        if (former.__module__, former.__qualname__) != (work.__module__, work.__qualname__):
-            raise ConfigError(
-                f"name={name!r} is {former.__module__}.{former.__qualname__} already; "
-                f"give {work.__qualname__} another one: name='…'"
-            )
+        former, new = place_of(taken.work), place_of(work)
+        if former != new or taken.work is work:
+            raise ConfigError(f"name={name!r} is {former} already; give {new} another one: name='…'")
 
     def _full_jobs(self, only: str | None = None) -> list[Job]:
         """The jobs by their full names."""

@@ -15,6 +15,9 @@ metadata = sa.MetaData()
 
 # MySQL compares text without regard to case unless told otherwise, and indexes at most 3072 bytes.
 _Text = sa.Text().with_variant(mysql.TEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+_Long = sa.Text().with_variant(  # TEXT ends at 64 KiB there: the jobs of a large application are more
+    mysql.MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+)
 _Name = sa.String(200).with_variant(
     mysql.VARCHAR(200, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
 )
@@ -95,7 +98,7 @@ note = sa.Table(
     metadata,
     sa.Column("board", _Name, primary_key=True),
     sa.Column("key", _Name, primary_key=True),
-    _text("text"),
+    sa.Column("text", _Long, nullable=False),
     _number("until"),
     mysql_engine="InnoDB",
 )
