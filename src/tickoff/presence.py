@@ -154,10 +154,14 @@ class Presence:
         self._referee.time.learn(now, sent, elapsed())
 
     def _ask_the_time(self) -> None:
-        """Before the first note, since that says when this server started, by the store's clock."""
-        sent = elapsed()
-        now = self._referee.store.now()
-        self._referee.time.learn(now, sent, elapsed())
+        """Before the first note, since that tells the skew and when this server started.
+
+        Twice, because the first answer waits for a connection, and may be seconds off.
+        """
+        for _ in range(2):
+            sent = elapsed()
+            now = self._referee.store.now()
+            self._referee.time.learn(now, sent, elapsed())
 
     def _post_catalog(self) -> None:
         now = int(self._referee.time.now())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice, pairwise
 from typing import Any, Literal, TypeVar
 
-from ..durations import Duration, seconds, ttl_ms
+from ..clocks import wall
+from ..durations import Duration, seconds, spelled, ttl_ms
 from ..errors import ConfigError
 from ..job import Job, place_of
 from ..leader import Post
-from ..names import check_name
-from ..schedule import Schedule, cron, every
+from ..names import full_name
+from ..schedule import Schedule, cron, every, ticks
 from ..work import is_async, takes
 from .core import Core
 
@@ -22,6 +25,9 @@ CatchUp = Literal["none", "latest"]
 OnOutage = Literal["skip", "wait"]
 
 _ATTEMPTS_TO_RECOVER = 3
+
+_LOOKED_AT = 50
+"""So many ticks are looked at to see how far apart they are."""
 
 
 class Scheduled(Core):
@@ -77,7 +83,7 @@ class Scheduled(Core):
         Async work is cancelled when the lead is lost. Sync work takes a parameter named `lease` and asks
         `lease.check()`, or `lease.lost`, between its steps.
         """
-        check_name(name)
+        full_name("", name)  # refuses what is no name
         length = ttl_ms(ttl)
 
         def decorate(work: F) -> F:
@@ -95,7 +101,8 @@ class Scheduled(Core):
 
     def _job(self, schedule: Schedule, name: str | None, options: dict[str, Any]) -> Callable[[F], F]:
         if name is not None:
-            check_name(name)
+            full_name("", name)  # refuses what is no name
+        _refuse_long_jitter(schedule, options["jitter"])
 
         def decorate(work: F) -> F:
             called = name or _name_of(work)
@@ -173,6 +180,18 @@ def _options(
         "jitter": 0 if jitter is None else round(_above_zero(jitter, "jitter") * 1000),
         "patient": on_outage == "wait",
     }
+
+
+def _refuse_long_jitter(schedule: Schedule, jitter: int) -> None:
+    """A tick that is delayed until the next one is due would never start."""
+    if not jitter:
+        return
+    gap = min((b - a for a, b in pairwise(islice(ticks(schedule, wall()), _LOOKED_AT))), default=math.inf)
+    if jitter >= gap:
+        raise ConfigError(
+            f'jitter="{spelled(jitter)}" leaves no time for ticks of {schedule.text!r}, '
+            f"which are {spelled(int(gap))} apart; use less"
+        )
 
 
 def _one_of(value: object, field: str, allowed: tuple[str, ...]) -> None:
