@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from dev.servers import Server
 
 from tickoff import LeaseLost, Tickoff
 from tickoff.errors import ConfigError, TickoffError
@@ -296,9 +297,9 @@ def test_only_one_of_the_names_is_served(jobs: Tickoff) -> None:
     assert two == []
 
 
-def test_a_forked_child_serves_nothing(tmp_path: Path) -> None:
+def test_a_forked_child_serves_nothing(redis: Server, name: str) -> None:
     """Until it is told to; and then on its own."""
-    jobs = Tickoff(f"sqlite:///{tmp_path}/tickoff.db", grace=0)
+    jobs = Tickoff(redis.url, namespace=name, grace=0)
     ticks: list[object] = []
     jobs.every("100ms")(lambda_named(ticks))
     with jobs:
