@@ -24,7 +24,6 @@ from tickoff import (
     storetime,
     ticks,
 )
-from tickoff.agenda import Agenda
 from tickoff.errors import StoreUnreachable
 from tickoff.eventloop import EventLoop
 from tickoff.events import Event, Events
@@ -206,10 +205,3 @@ class World:
         if due < math.inf:
             former = self._due.get(loop, (math.inf, None))[0]
             self._due[loop] = (min(due, former), server)
-
-
-def agenda_of(job: Job, now: int) -> Agenda:
-    """The agenda of one job on a store that never saw it."""
-    made = Agenda([job])
-    made.begin({}, now)
-    return made

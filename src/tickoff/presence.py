@@ -178,11 +178,11 @@ class Presence:
         jobs = {job.name: job for job in self._jobs}
         for server, theirs in fleet(self._referee, self._namespace):
             before_us = (server.started, server.owner) < (self._started, owner())
-            for other in theirs if before_us else ():
-                if other.name in jobs:
-                    mine = carried(jobs[other.name], other.made)
+            for other in [one for one in theirs if one.name in jobs]:
+                mine = carried(jobs[other.name], other.made)
+                if before_us:
                     _refuse_other_function(mine, other, server)
-                    _warn_of_other_schedule(mine, other, server)
+                _warn_of_other_schedule(mine, other, server)
 
     def _report_outage(self, error: StoreUnreachable) -> None:
         if not self._unreachable:
