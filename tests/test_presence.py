@@ -134,7 +134,9 @@ def test_the_same_schedule_with_other_ticks_is_warned_of(
     (note,) = referee.store.notes(board("", "jobs"))
     told = json.loads(note.text)
     told[0]["digest"] = "other"
-    referee.store.post(board("", "jobs"), note.key, json.dumps(told), 60_000)
+    referee.store.post(board("", "jobs"), "other", json.dumps(told), 60_000)
+    (first,) = referee.store.notes(board("", "servers"))
+    referee.store.post(board("", "servers"), "first", first.text.replace(note.key, "other"), 60_000)
     owner("second")
     server(referee, job(work=one)).start()
     assert "zone data differ" in caplog.text
