@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.ratios import Section, Verdict, spread
 
-_BEGIN, _END = "<!-- bench/locks.py writes from here -->", "<!-- to here -->"
+_END = "<!-- to here -->"
 _PACKAGES = ("redis", "psycopg", "SQLAlchemy", "PyMySQL")
 _SERVERS = (("redis-server", ""), ("postgres", "lib/postgresql/*/bin"), ("mariadbd", "sbin"))
 
@@ -25,6 +25,7 @@ _SERVERS = (("redis-server", ""), ("postgres", "lib/postgresql/*/bin"), ("mariad
 class Context:
     """When, where and how something was measured."""
 
+    script: str
     command: str
     date: str
     machine: str
@@ -36,10 +37,11 @@ class Context:
     )
 
     @classmethod
-    def of_now(cls, arguments: str) -> Context:
+    def of_now(cls, arguments: str, script: str = "bench/locks.py") -> Context:
         """The context of a run that begins now."""
         return cls(
-            command=f"python bench/locks.py {arguments}",
+            script=script,
+            command=f"python {script} {arguments}",
             date=f"{datetime.now(UTC):%Y-%m-%d}",
             machine=_machine(),
             load=f"{os.getloadavg()[0]:.1f}",
@@ -74,12 +76,13 @@ def as_json(context: Context, sections: Sequence[Section]) -> str:
 
 def rewrite(page: Path, context: Context, sections: Sequence[Section]) -> None:
     """Put the tables between the markers of the page; all else stays as it is."""
+    marker = f"<!-- {context.script} writes from here -->"
     text = page.read_text("utf-8")
-    before, begin, rest = text.partition(_BEGIN)
+    before, begin, rest = text.partition(marker)
     _, end, after = rest.partition(_END)
     if not (begin and end):
-        raise SystemExit(f"{page.name} lacks the lines {_BEGIN!r} and {_END!r}: nothing was written")
-    page.write_text(f"{before}{_BEGIN}\n\n{_tables(context, sections)}\n{_END}{after}", "utf-8")
+        raise SystemExit(f"{page.name} lacks the lines {marker!r} and {_END!r}: nothing was written")
+    page.write_text(f"{before}{marker}\n\n{_tables(context, sections)}\n{_END}{after}", "utf-8")
 
 
 def _tables(context: Context, sections: Sequence[Section]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from tickoff import rules
 from tickoff.model import Bid, Entry
 from tickoff.referee import Referee, Reply
-from tickoff.stores.redis import store as redis_store
+from tickoff.stores.redis import scripts
 from tickoff.stores.sql import store as sql_store
 
 
@@ -37,8 +37,8 @@ def apply_from_environment() -> None:
 
 def _in_lua(old: str, new: str) -> None:
     """Change the text of every script that has it."""
-    scripts = [value for value in vars(redis_store).values() if isinstance(value, redis_store.Script)]
-    changed = [script for script in scripts if old in script.text]
+    known = [value for value in vars(scripts).values() if isinstance(value, scripts.Script)]
+    changed = [script for script in known if old in script.text]
     assert changed, f"no script has {old!r}"
     for script in changed:
         script.text = script.text.replace(old, new)
@@ -53,7 +53,7 @@ def _in_rules(name: str, wrong: Any) -> None:
 def blind_delete() -> None:
     """Release frees the name whoever holds it."""
     _in_lua("if not ours(e, token) then return was_let_go(token) end", "")
-    _in_lua("holder == ARGV[1] and stored", "stored")
+    _in_lua("holder == ARGV[1] and meta", "meta")
     _in_rules("release", lambda entry, _token, now: rules.Step(rules._let_go(entry, now), ok=True))
 
 
@@ -91,6 +91,7 @@ def no_fence() -> None:
         "put(e, 'fence', math.max(e.fence + 1, now))",
         "put(e, 'fence', 1)",
     )
+    _in_lua("math.max((e.fence or 0) + 1, now)", "1")
     right = rules._grant
     _in_rules("_grant", lambda entry, bid, now: replace(right(entry, bid, now), fence=1))
 
@@ -161,14 +162,15 @@ def repeated_release_refused() -> None:
 
 _CONTRACT = tuple(("tests/stores/test_contract.py", "-k", kind) for kind in ("Memory", "Redis"))
 _NETWORK = "tests/faults/test_network.py"
+_SIMULATION = ("tests/test_simulation.py", "-k", "no_seed")
 
 PLANTS: dict[str, Plant] = {
-    "blind_delete": Plant(blind_delete, _CONTRACT),
-    "no_token_on_renew": Plant(no_token_on_renew, _CONTRACT),
+    "blind_delete": Plant(blind_delete, (*_CONTRACT, _SIMULATION)),
+    "no_token_on_renew": Plant(no_token_on_renew, (*_CONTRACT, _SIMULATION)),
     "client_clock": Plant(client_clock, (("tests/faults/test_clocks.py", "-k", "mariadb or sqlite"),)),
     "no_tombstone": Plant(no_tombstone, _CONTRACT),
-    "no_fence": Plant(no_fence, _CONTRACT),
-    "no_watermark": Plant(no_watermark, _CONTRACT),
+    "no_fence": Plant(no_fence, (*_CONTRACT, _SIMULATION)),
+    "no_watermark": Plant(no_watermark, (*_CONTRACT, _SIMULATION)),
     "no_read_back": Plant(no_read_back, ((_NETWORK, "-k", "found_to_be_ours and redis"),)),
     "no_wait_after_amnesia": Plant(no_wait_after_amnesia, _CONTRACT),
     "no_assertion": Plant(no_assertion, (("tests/faults/test_forgetful_store.py",),)),

@@ -43,3 +43,12 @@ def test_knowledge_expires_before_the_store_drops_the_name(monkeypatch: pytest.M
     known.learn(Entry(name="a", fence=1))
     monkeypatch.setattr(knowledge, "_LIFE", 0.0)
     assert known.of("a") == Known()
+
+
+def test_a_fence_that_a_database_has_seen_is_remembered() -> None:
+    """It is told to the store with the next race, and nothing else of what is known changes."""
+    known = Knowledge()
+    known.learn(Entry(name="a", fence=5, decided=20, ttl=100))
+    known.stale("a", 9)
+    known.stale("a", 7)
+    assert known.of("a") == Known(fence=9, decided=20, ttl=100)

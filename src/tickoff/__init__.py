@@ -1,9 +1,10 @@
 """Every tick once. Every row once. Leases for a fleet, on the Redis or the database it already has."""
 
 from .app import Tickoff
-from .errors import LeaseLost, LockHeld, StoreUnreachable, TickoffError
+from .errors import LeaseLost, LockHeld, StaleFence, StoreUnreachable, TickoffError
 from .lease import Lease
 from .model import Ran, Skipped
+from .writes import upsert
 
 __all__ = [
     "Lease",
@@ -11,7 +12,9 @@ __all__ = [
     "LockHeld",
     "Ran",
     "Skipped",
+    "StaleFence",
     "StoreUnreachable",
     "Tickoff",
     "TickoffError",
+    "upsert",
 ]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from .world import world
 
-if sys.platform == "linux":
 
-    def elapsed() -> float:
-        """Seconds since some fixed instant, suspended time included."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-else:
-    elapsed = time.monotonic
+def elapsed() -> float:
+    """Seconds since some fixed instant, suspended time included."""
+    return world().elapsed()
 
 
 def wall() -> int:
     """The time as this machine has it, in ms since the epoch; it may be wrong, so it decides nothing."""
-    return time.time_ns() // 1_000_000
+    return world().wall()
+
+
+def sleep(seconds: float) -> None:
+    """Wait, while others go on."""
+    world().sleep(seconds)

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from .world import world
+
 _log = logging.getLogger("tickoff")
 
 Work = Callable[[], None]
@@ -27,6 +29,8 @@ class Crew:
 
     def start(self, work: Work) -> None:
         """Begin the work in a free thread, or in a new one."""
+        if world().start(work):
+            return
         self._work.put(work)
         if not self._free.acquire(blocking=False):
             self._hired += 1

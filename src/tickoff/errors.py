@@ -4,7 +4,9 @@ TickoffError
 ├── ConfigError        (also a ValueError) something was configured wrongly
 ├── StoreUnreachable   no answer from the store: neither won nor lost
 ├── LockHeld           `with jobs.lock(...)` lost the race
-└── LeaseLost          the lease ran out or was taken away while the work was under way
+├── LeaseLost          the lease ran out or was taken away while the work was under way
+├── StaleFence         a newer holder has guarded its writes in this database
+└── FenceHeld          another transaction did not let go of the fence in time
 """
 
 from __future__ import annotations
@@ -42,3 +44,36 @@ class LeaseLost(TickoffError):
 
     def __reduce__(self) -> tuple[type[LeaseLost], tuple[str, str]]:
         return type(self), (self.name, self.why)
+
+
+class StaleFence(TickoffError):
+    """A newer holder of the name has written to this database: leave the transaction, keep nothing of it.
+
+    `high` is the highest fence the database has seen; our next race tells the store of it.
+    """
+
+    def __init__(self, name: str, fence: int, high: int) -> None:
+        super().__init__(
+            f"the fence {fence} of {name} is stale: a holder with {high} has written to this database; "
+            "roll the transaction back"
+        )
+        self.name = name
+        self.fence = fence
+        self.high = high
+
+    def __reduce__(self) -> tuple[type[StaleFence], tuple[str, int, int]]:
+        return type(self), (self.name, self.fence, self.high)
+
+
+class FenceHeld(TickoffError):
+    """Another transaction has guarded the name and has not ended; roll back and try again later."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"another transaction holds the fence of {name} and did not end in time, perhaps because its "
+            "process is stopped; roll this transaction back and try again"
+        )
+        self.name = name
+
+    def __reduce__(self) -> tuple[type[FenceHeld], tuple[str]]:
+        return type(self), (self.name,)

@@ -18,6 +18,7 @@ from .knowledge import Knowledge
 from .lease import Lease
 from .loops import Loop
 from .stores.base import IO_LIMIT, LeaseStore
+from .world import world
 
 _log = logging.getLogger("tickoff")
 
@@ -97,7 +98,7 @@ class Judge:
         leases = self._watched.current()
         for lease in leases:
             if now >= lease.tell_at:
-                lease.lose("it could not be renewed in time")
+                lease.expire(now)
         return min((lease.tell_at for lease in leases if not lease.over), default=None)
 
     def after_fork(self) -> None:
@@ -235,11 +236,13 @@ class Keeper:
         self._unreachable = False
 
 
-_judge: list[Judge] = []
+_judges: weakref.WeakValueDictionary[str, Judge] = weakref.WeakValueDictionary()
 
 
 def process_judge() -> Judge:
     """The judge of this process, made when first needed."""
-    if not _judge:
-        _judge.append(Judge())
-    return _judge[0]
+    here = world().here()
+    judge = _judges.get(here)
+    if judge is None:
+        judge = _judges[here] = Judge()
+    return judge

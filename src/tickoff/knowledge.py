@@ -40,6 +40,10 @@ class Knowledge:
             if len(self._known) > _NAMES_KEPT:
                 self._known.popitem(last=False)
 
+    def stale(self, name: str, high: int) -> None:
+        """Take in a fence that a user's database has seen: the store may have forgotten it."""
+        self.learn(Entry(name=name, fence=high))
+
     def after_fork(self) -> None:
         """Keep what is known; only the lock may be held by a thread that is gone."""
         self._guard = threading.Lock()

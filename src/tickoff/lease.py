@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -13,17 +15,23 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from .clocks import elapsed
 from .durations import Duration, ttl_ms
-from .errors import LeaseLost
+from .errors import LeaseLost, StaleFence
 from .model import Answer, Hold, instant, moment
 
 if TYPE_CHECKING:
+    import sqlalchemy
+
     from .referee import Referee
+    from .writes import Guardable
 
 RENEW_AFTER = 1 / 3
 """Fraction of the TTL after which a lease is renewed."""
 
 TELL_AFTER = 2 / 3
 """Fraction of the TTL without renewal after which the work is told that the lease is lost."""
+
+_TOO_LATE = "it could not be renewed in time"
+_TOO_LONG = "its work ran longer than its timeout"
 
 
 class Lease:
@@ -39,9 +47,11 @@ class Lease:
         self._referee = referee
         self._pid = os.getpid()
         self._lost: str = ""
+        self._limit = math.inf
         self._released = False
         self._on_loss: list[Callable[[], None]] = []
-        self._scope: _CancelScope | None = None
+        self._scope: CancelScope | None = None
+        self.renew_at = self.tell_at = self.deadline = sent
         self._good_from(sent)
 
     @property
@@ -107,10 +117,34 @@ class Lease:
         self._referee.renew(self, length)
         return self.until
 
+    def guard(self, db: Guardable) -> None:
+        """Make the transaction that is open on `db` one that only the newest holder can commit.
+
+        Raises `StaleFence` once a newer holder has guarded in that database, and `LeaseLost` past the lease.
+        """
+        from .writes import guard
+
+        try:
+            guard(db, self.name, self.fence, self.deadline - elapsed())
+        except StaleFence as stale:
+            self._referee.knowledge.stale(self.name, stale.high)
+            raise
+        self.check()
+
+    @contextmanager
+    def transaction(self, engine: sqlalchemy.Engine) -> Iterator[sqlalchemy.Connection]:
+        """Begin a guarded transaction; it is committed at the end, unless the lease was lost by then."""
+        from .writes import begun
+
+        with begun(engine) as connection:
+            self.guard(connection)
+            yield connection
+            self.check()
+
     def release(self) -> bool:
         """Let go; False when it was no longer ours. Safe to repeat."""
-        if self._pid != os.getpid():
-            return False  # a forked child holds nothing, least of all its parent's lease
+        if self.inherited:
+            return False
         if self._released:
             return not self._lost
         ours = self._referee.release(self)
@@ -135,6 +169,21 @@ class Lease:
         self._hold = replace(self._hold, until=answer.entry.until, ttl=answer.entry.ttl)
         self._good_from(sent)
 
+    def limit(self, seconds: float) -> None:
+        """Let the work last so long and no longer: sync code cannot be interrupted, but it can be told."""
+        self._limit = elapsed() + seconds
+        self.tell_at = min(self.tell_at, self._limit)
+        self._referee.keeper.keep(self)
+
+    @property
+    def overran(self) -> bool:
+        """Whether the work lasts, or lasted, longer than its limit."""
+        return self._lost == _TOO_LONG
+
+    def expire(self, now: float) -> None:
+        """Mark it lost, as nothing can renew it any more; its deadline is over."""
+        self.lose(_TOO_LONG if now >= self._limit else _TOO_LATE)
+
     def lose(self, why: str) -> None:
         """Mark it lost, once and for all, and tell the work; does no I/O."""
         if self._lost:
@@ -148,6 +197,11 @@ class Lease:
         self._on_loss.append(tell)
 
     @property
+    def inherited(self) -> bool:
+        """Whether a fork brought it here: a child holds nothing, least of all its parent's lease."""
+        return self._pid != os.getpid()
+
+    @property
     def over(self) -> bool:
         """Whether there is nothing left to keep: released or lost."""
         return self._released or self._lost != ""
@@ -156,14 +210,14 @@ class Lease:
         """Count all deadlines from before the request was sent: the store counts from later on."""
         ttl = self._hold.ttl / 1000
         self.renew_at = sent + ttl * RENEW_AFTER
-        self.tell_at = sent + ttl * TELL_AFTER
+        self.tell_at = min(sent + ttl * TELL_AFTER, self._limit)
         self.deadline = sent + ttl
 
     def _why_lost(self) -> str:
-        if self._pid != os.getpid():
+        if self.inherited:
             return "it is the parent process's"
         if not self._lost and not self._released and elapsed() >= self.tell_at:
-            self.lose("it could not be renewed in time")
+            self.expire(elapsed())
         return self._lost
 
     @property
@@ -190,7 +244,7 @@ class Lease:
 
     async def __aenter__(self) -> Self:
         self.check()
-        self._scope = _CancelScope(self)
+        self._scope = CancelScope(self)
         return self
 
     async def __aexit__(
@@ -208,7 +262,7 @@ class Lease:
             raise LeaseLost(self.name, lost or self._lost)
 
 
-class _CancelScope:
+class CancelScope:
     """Cancels the task that runs the body when the lease is lost, and knows its own cancellation again."""
 
     def __init__(self, lease: Lease) -> None:

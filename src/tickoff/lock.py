@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable
 from types import TracebackType
 
-from .clocks import elapsed
+from .clocks import elapsed, sleep
 from .errors import LockHeld, TickoffError
 from .lease import Lease
 from .model import Skipped
@@ -54,7 +53,7 @@ class Lock:
             pause = None if verdict else queue.pause(elapsed())
             if pause is None:
                 return verdict
-            time.sleep(pause)
+            sleep(pause)
 
     async def acquire_aside(self) -> Lease | Skipped:
         """The same beside an event loop."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Callable
 
 from .clocks import elapsed
+from .world import Driver, Step, world
 
 _log = logging.getLogger("tickoff")
 
@@ -20,7 +20,26 @@ _AFTER_ERROR = 1.0
 class Loop:
     """Calls a step whenever it is due, in a daemon thread that starts when first needed."""
 
-    def __init__(self, name: str, step: Callable[[float], float | None]) -> None:
+    def __init__(self, name: str, step: Step) -> None:
+        self._driver: Driver = world().driver(name, step) or _Thread(name, step)
+
+    def after_fork(self) -> None:
+        """Start anew in a child."""
+        self._driver.after_fork()
+
+    def wake_by(self, due: float) -> None:
+        """See to it that the next step comes at `due` or earlier; cheap when it does already."""
+        self._driver.wake_by(due)
+
+    def stop(self) -> None:
+        """End the thread after its current step; it starts again when needed."""
+        self._driver.stop()
+
+
+class _Thread:
+    """The thread of a loop."""
+
+    def __init__(self, name: str, step: Step) -> None:
         self._name = name
         self._step = step
         self.after_fork()

@@ -9,6 +9,7 @@ import unicodedata
 from functools import lru_cache
 
 from .errors import ConfigError
+from .world import world
 
 LONGEST_NAME = 200
 
@@ -45,6 +46,8 @@ def check_namespace(namespace: str | None) -> str:
     """The namespace, checked; an empty one means none."""
     if namespace is None or namespace == "":
         return ""
+    if not isinstance(namespace, str):
+        raise ConfigError(f"namespace={namespace!r} is not a text; use a short one such as 'shop'")
     check_name(namespace, "namespace")
     if ":" in namespace:
         raise ConfigError(f"namespace={namespace!r} has a colon, which ends a namespace; use a dash")
@@ -63,6 +66,8 @@ def owner() -> str:
     """Who we are, as host:pid:nonce; a restarted or forked one is somebody else."""
     global _owner
     pid = os.getpid()
+    if world().here():
+        return world().here()
     if _owner[0] != pid:
         _owner = (pid, f"{socket.gethostname()[:100]}:{pid}:{secrets.token_hex(4)}")
     return _owner[1]

@@ -30,7 +30,7 @@ LAST_INSTANT = 250_000_000_000_000
 
 _DAY = 86_400_000
 _DIGESTED = 20
-_SECOND = timedelta(seconds=1)
+_MINUTE = timedelta(minutes=1)
 
 
 class Schedule(Protocol):
@@ -102,7 +102,7 @@ class Cron:
         """The first tick strictly after the instant; None in the far future only."""
         if instant >= LAST_INSTANT:
             return None
-        tick = self._next(max(instant, 0) // 1000)
+        tick = _next(self, max(instant, 0) // 1000)
         return tick * 1000 if tick is not None and tick * 1000 <= LAST_INSTANT else None
 
     def upto(self, instant: int) -> int | None:
@@ -129,21 +129,24 @@ class Cron:
             return ""
         return f"clock goes forward: there is no {named:%H:%M}, moved here"
 
-    def _next(self, second: int) -> int | None:
+    def next_second(self, second: int) -> int | None:
+        """The first tick strictly after the second, in seconds as `second` is."""
         here = local(self._zone, second)
         found = self._forward(_wall(here), second)
         if here.fold or not _is_repeated(here):
             return found
+        # Clocks will be put back: what they then show again comes before what follows on the clock.
         back = turn(self._zone, second, second + _repeated(here))
         if found is not None and found < back:
             return found
-        return self._forward(_wall(local(self._zone, back)) - _SECOND, back - 1)
+        return self._forward(_wall(local(self._zone, back)) - _MINUTE, back - 1)
 
     def _latest(self, second: int) -> int | None:
         here = local(self._zone, second)
         found = self._backward(_wall(here), second)
         if not here.fold:
             return found
+        # Clocks were put back: before that they had been further than they are now.
         back = turn(self._zone, second - _repeated(here), second)
         if found is not None and found >= back:
             return found
@@ -162,10 +165,9 @@ class Cron:
 
     def _walls(self, wall: datetime, *, back: bool = False) -> Iterator[datetime]:
         """The times the line names after a wall clock's, or back from it, it included."""
-        walk = copy(self._line)  # parsed once; walking changes no more than these
-        walk.dt = wall
-        walk.tick_direction = -1 if back else 1
-        walk.skip_initial_tick = back
+        minute = wall.replace(second=0)
+        walk = copy(self._line)  # parsed once; walking changes no more than these two
+        walk.dt, walk.tick_direction = (minute + _MINUTE, -1) if back else (minute, 1)
         return walk
 
     def _seconds_of(self, wall: datetime) -> tuple[int, ...]:
@@ -210,6 +212,11 @@ def ticks(schedule: Schedule, instant: int) -> Iterator[int]:
     while (tick := schedule.after(instant)) is not None:
         yield tick
         instant = tick
+
+
+@lru_cache(maxsize=4096)  # jobs with one line ask at one instant: thousands, at the full hour
+def _next(schedule: Cron, second: int) -> int | None:
+    return schedule.next_second(second)
 
 
 @lru_cache(maxsize=20_000)  # asked for by each heartbeat, and the same the whole day

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from .clocks import elapsed
+from .clocks import elapsed, sleep
 
 _LOOK = 0.02
 """Seconds between two looks at whether what runs has ended."""
@@ -38,6 +37,6 @@ def wind_down(services: Sequence[Service], grace: float, hurry: Callable[[], boo
         service.quiet()
     deadline = elapsed() + grace
     while elapsed() < deadline and not hurry() and any(service.busy() for service in services):
-        time.sleep(_LOOK)
+        sleep(_LOOK)
     for service in services:
         service.stop()

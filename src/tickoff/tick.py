@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from .lease import Lease
 from .model import moment
+
+if TYPE_CHECKING:
+    import sqlalchemy
+
+    from .writes import Guardable
 
 
 class Tick:
@@ -52,6 +59,14 @@ class Tick:
     def check(self) -> None:
         """Raise `LeaseLost` unless the tick is still ours: call it before what must not happen twice."""
         self._lease.check()
+
+    def guard(self, db: Guardable) -> None:
+        """Make the transaction that is open on `db` one that only the newest run can commit."""
+        self._lease.guard(db)
+
+    def transaction(self, engine: sqlalchemy.Engine) -> AbstractContextManager[sqlalchemy.Connection]:
+        """Begin a guarded transaction; it is committed at the end, unless the tick was lost by then."""
+        return self._lease.transaction(engine)
 
     def __repr__(self) -> str:
         return f"<Tick {self.job} {self.at:%Y-%m-%d %H:%M:%S} UTC fence={self.fence}>"

@@ -87,6 +87,7 @@ class Scheduled(Core):
         length = ttl_ms(ttl)
 
         def decorate(work: F) -> F:
+            self._refuse_late(name)
             self._refuse_taken(name, work)
             self._posts[name] = Post(
                 name=name,
@@ -106,6 +107,7 @@ class Scheduled(Core):
 
         def decorate(work: F) -> F:
             called = name or _name_of(work)
+            self._refuse_late(called)
             self._refuse_taken(called, work)
             self._jobs[called] = Job(
                 name=called,
@@ -121,17 +123,24 @@ class Scheduled(Core):
 
     def _refuse_taken(self, name: str, work: Callable[..., Any]) -> None:
         """A function that was defined anew takes its own place; any other by the same name is a mistake."""
+        former = self._function(name)
+        if former is None:
+            return
+        there, new = place_of(former), place_of(work)
+        if there != new or former is work:
+            raise ConfigError(f"name={name!r} is {there} already; give {new} another one: name='…'")
+
+    def _refuse_late(self, name: str) -> None:
         if self._serving:
             raise ConfigError(
                 f"name={name!r} comes too late: this Tickoff is serving, and runs what it had at its start; "
                 "import the module with this function before"
             )
+
+    def _function(self, name: str) -> Callable[..., Any] | None:
+        """The function that has this name."""
         taken = self._jobs.get(name) or self._posts.get(name)
-        if taken is None:
-            return
-        former, new = place_of(taken.work), place_of(work)
-        if former != new or taken.work is work:
-            raise ConfigError(f"name={name!r} is {former} already; give {new} another one: name='…'")
+        return taken.work if taken else None
 
     def _full_jobs(self, only: str | None = None) -> list[Job]:
         """The jobs by their full names."""

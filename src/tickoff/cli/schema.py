@@ -31,9 +31,11 @@ def schema(context: click.Context, dialect: str | None, url: str | None) -> None
     if wanted in _SCHEMALESS:
         click.echo(f"tickoff: {_SCHEMALESS[wanted]}", err=True)
         return
+    from .. import writes
     from ..stores.sql.schema import ddl
 
-    click.echo(ddl(wanted), nl=False)
+    click.echo(f"-- leases, in the database that is the store\n\n{ddl(wanted)}", nl=False)
+    click.echo(f"-- fences, in the database that jobs write to\n\n{writes.ddl(wanted)}", nl=False)
 
 
 @click.command(short_help="Make the store's tables or bring them up to date.")

@@ -1,0 +1,91 @@
+"""The reference store under watch: a name promised to somebody until then is nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...model import Answer, Bid, Ending, Hold
+from ...stores.memory import MemoryStore
+from .hub import Hub
+from .report import Grant, Report
+
+
+@dataclass(slots=True)
+class _Word:
+    """What the store last promised for a name: to which token, until when."""
+
+    token: str
+    until: int
+
+
+class WatchedStore(MemoryStore):
+    """Writes down every grant, and every word of the store's that contradicts an earlier one."""
+
+    def __init__(self, hub: Hub, report: Report) -> None:
+        super().__init__(clock=lambda: int(hub.now * 1000))
+        self._hub = hub
+        self._report = report
+        self._words: dict[str, _Word] = {}
+        self._granted: set[str] = set()
+        self._withdrawn: set[str] = set()
+
+    def take(self, bids: Sequence[Bid], limit: int) -> list[Answer | None]:
+        """Race; a name that was promised to somebody is nobody else's."""
+        answers = super().take(bids, limit)
+        for bid, answer in zip(bids, answers, strict=True):
+            if answer is not None and answer.ok:
+                self._won(bid, answer)
+        return answers
+
+    def renew(self, holds: Sequence[Hold]) -> list[Answer]:
+        """Renew; nobody renews what was promised to another."""
+        answers = super().renew(holds)
+        for hold, answer in zip(holds, answers, strict=True):
+            if answer.ok:
+                self._promise(hold.name, hold.token, answer, "renewed for")
+        return answers
+
+    def settle(self, endings: Sequence[Ending]) -> list[Answer]:
+        """Settle; only one's own promise ends by it."""
+        for ending in endings:
+            self._freed(ending.hold.name, ending.hold.token)
+        return super().settle(endings)
+
+    def release(self, name: str, token: str) -> bool:
+        """Let go; only one's own promise ends by it."""
+        self._freed(name, token)
+        return super().release(name, token)
+
+    def withdraw(self, name: str, token: str) -> bool:
+        """Take back; only one's own promise ends by it, and the token wins nothing any more."""
+        self._freed(name, token)
+        self._withdrawn.add(token)
+        return super().withdraw(name, token)
+
+    def lose_everything(self) -> None:
+        """Forget all, promises included: from then on they bind nobody."""
+        self._report.forgot = True
+        self.forget_connections()
+        self._words = {}
+
+    def _won(self, bid: Bid, answer: Answer) -> None:
+        self._promise(bid.name, bid.token, answer, "granted to")
+        if bid.token in self._withdrawn and not self._report.forgot:
+            self._report.violations.append(f"{bid.name} was granted to {bid.token[:6]}, which was withdrawn")
+        if bid.token not in self._granted:
+            self._granted.add(bid.token)
+            grant = Grant(name=bid.name, token=bid.token, fence=answer.entry.fence, at=self._hub.now)
+            self._report.grants.append(grant)
+
+    def _promise(self, name: str, token: str, answer: Answer, verb: str) -> None:
+        word = self._words.get(name)
+        if word is not None and word.token != token and word.until > answer.now and not self._report.forgot:
+            left = f"{word.token[:6]}'s for {word.until - answer.now} ms more"
+            self._report.violations.append(f"{name} was {verb} {token[:6]} while it was {left}")
+        self._words[name] = _Word(token, answer.entry.until)
+
+    def _freed(self, name: str, token: str) -> None:
+        word = self._words.get(name)
+        if word is not None and word.token == token:
+            del self._words[name]
