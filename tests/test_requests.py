@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tickoff.referee import Referee
 from tickoff.requests import ask, pending
+from tickoff.world import entered
 
 from .virtual import NOON, World, job
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
+def world() -> Iterator[World]:
     """A world in which nothing happened yet."""
-    return World(monkeypatch)
+    made = World()
+    with entered(made):
+        yield made
 
 
 @pytest.fixture
@@ -28,7 +33,7 @@ def test_one_server_takes_a_request_within_seconds(world: World, operator: Refer
     world.run(65)
     before = world.store.read(["job"])[0].entry
     asked = ask(operator, "", "job", "ann")
-    assert (asked.by, asked.at) == ("ann", world.store_now())
+    assert (asked.by, asked.at) == ("ann", world.wall())
     assert pending(operator, "") == [asked]
     world.run(3)
     assert pending(operator, "") == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -10,14 +10,17 @@ from tickoff.events import Kind
 from tickoff.model import Outcome
 from tickoff.referee import Referee
 from tickoff.schedule import every
+from tickoff.world import entered
 
 from .virtual import NOON, VirtualServer, World, job
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
+def world() -> Iterator[World]:
     """A world in which nothing happened yet."""
-    return World(monkeypatch)
+    made = World()
+    with entered(made):
+        yield made
 
 
 def ran(world: World, name: str = "job") -> list[float]:
@@ -117,7 +120,7 @@ def test_a_name_that_is_held_by_no_tick_delays_the_tick(world: World, foreign: b
     """A plain lock, or a manual run: the tick comes as soon as it ends."""
     world.server(job())
     holder = Referee(world.store)
-    bid = holder.manual_bid("job", 600_000, world.store_now()) if foreign else holder.bid("job", 600_000)
+    bid = holder.manual_bid("job", 600_000, world.wall()) if foreign else holder.bid("job", 600_000)
     assert world.store.race([bid])[0].ok
     world.run(100)
     assert ran(world) == []
@@ -131,10 +134,10 @@ def test_a_late_server_does_not_run_a_tick_again(world: World) -> None:
     world.server(job())
     late = world.server(job())
     for minute in range(1, 6):
-        behind = world.store_now() - 30_000
+        behind = world.wall() - 30_000
         late.referee.time._sample = None
         late.referee.time.learn(behind, world.now, world.now)
-        world.run(60 * minute + 50 - (world.store_now() - NOON) / 1000)
+        world.run(60 * minute + 50 - (world.wall() - NOON) / 1000)
     assert each_tick_ran_once(world, 300, 60)
     assert world.store.count("take") == 10
     assert late.outcomes() == []
@@ -156,7 +159,7 @@ def test_a_store_whose_clock_is_set_forward_is_followed(world: World) -> None:
     server = world.server(job(schedule=every("1h")))
     world.run(1)
     world.ahead = 3_600_000
-    server.referee.time.learn(world.store_now(), world.now, world.now)
+    server.referee.time.learn(world.wall(), world.now, world.now)
     world.run(6)
     assert len(ran(world)) == 1
 
@@ -204,11 +207,12 @@ def test_another_server_retries_what_its_winner_cannot(world: World) -> None:
 def test_a_stand_by_takes_the_tick_of_a_dead_server_over(world: World) -> None:
     """recover="now": within the TTL and two seconds, the same tick, as its second attempt."""
     one = job(takeover=True, attempts=3, schedule=every("10m"), ttl=10_000)
-    fleet = [world.server(one) for _ in range(4)]
+    for _ in range(4):
+        world.server(one)
     world.lasts["job"] = 30
     world.run(620)
-    world.kill(at_work(fleet))
-    died = world.store_now()
+    world.kill(world.at_work()[0])
+    died = world.wall()
     world.run(13)
     assert world.store.read(["job"])[0].ok
     assert world.store.read(["job"])[0].entry.taken <= died + 12_000
@@ -222,10 +226,11 @@ def test_a_stand_by_takes_the_tick_of_a_dead_server_over(world: World) -> None:
 def test_without_recover_nobody_touches_the_tick_of_a_dead_server(world: World) -> None:
     """The next tick starts clean, and the history says what happened."""
     one = job(schedule=every("1m"), ttl=10_000)
-    fleet = [world.server(one) for _ in range(4)]
+    for _ in range(4):
+        world.server(one)
     world.lasts["job"] = 30
     world.run(62)
-    world.kill(at_work(fleet))
+    world.kill(world.at_work()[0])
     world.run(90)
     assert world.outcomes() == [(60, "crashed"), (120, "ok")]
 
@@ -238,7 +243,7 @@ def test_a_tick_that_kills_every_server_ends(world: World) -> None:
     for _ in range(400):
         world.run(2)
         if world.works:
-            world.kill(world.works[0][1])
+            world.kill(world.at_work()[0])
     assert len(servers_of(fleet)) == 3
     world.run(500)
     assert [(tick, outcome) for tick, outcome in world.outcomes() if tick == 600] == [(600, "crashed")] * 3
@@ -366,7 +371,7 @@ def test_what_is_won_while_the_server_stops_is_given_back(world: World) -> None:
     assert server.events == []
     entry = world.store.read(["job"])[0].entry
     assert entry.open
-    assert not entry.live(world.store_now())
+    assert not entry.live(world.wall())
     world.server(job())
     world.run(1)
     assert ran(world) == [60]
@@ -385,8 +390,8 @@ def test_a_slot_that_becomes_free_while_the_loop_looks_is_not_missed(world: Worl
         def free(self) -> int:
             before: int = super().free
             if before == 0 and world.works:
-                (_, _, work), world.works = world.works[0], []
-                work()
+                work = world.works.pop()
+                work.call()
             return before
 
     server.runs.__class__ = Runs
@@ -405,9 +410,3 @@ def test_an_older_tick_is_dropped_when_the_next_is_due(world: World) -> None:
 def servers_of(fleet: list[VirtualServer]) -> list[VirtualServer]:
     """Those that run something."""
     return [server for server in fleet if server.runs.free < server.runs.slots]
-
-
-def at_work(fleet: list[VirtualServer]) -> VirtualServer:
-    """The one that runs something."""
-    (server,) = servers_of(fleet)
-    return server

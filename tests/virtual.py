@@ -4,31 +4,15 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
-import pytest
-
-from tickoff import (
-    keeper,
-    knowledge,
-    leader,
-    lease,
-    loops,
-    presence,
-    referee,
-    requests,
-    runs,
-    settler,
-    storetime,
-    ticks,
-)
 from tickoff.errors import StoreUnreachable
 from tickoff.eventloop import EventLoop
 from tickoff.events import Event, Events
 from tickoff.job import Job
-from tickoff.loops import Loop
 from tickoff.model import Answer, Bid, Ending, Run
 from tickoff.referee import Referee
 from tickoff.requests import Requests
@@ -36,27 +20,13 @@ from tickoff.runs import Course, Runs
 from tickoff.schedule import Schedule, every
 from tickoff.stores.memory import MemoryStore
 from tickoff.ticks import Ticks
+from tickoff.world import Step
 
 BEGIN = 1_000_000.0
 """Where the monotonic clock of a world begins, in seconds."""
 
 NOON = 1_749_999_600_000
 """Where the clock of its store begins, in ms: on a whole hour, so the first tick is one period later."""
-
-_TIMED = (
-    keeper,
-    knowledge,
-    leader,
-    lease,
-    loops,
-    presence,
-    referee,
-    requests,
-    runs,
-    settler,
-    storetime,
-    ticks,
-)
 
 
 def job(name: str = "job", schedule: Schedule | None = None, **options: Any) -> Job:
@@ -102,69 +72,109 @@ class WatchedStore(MemoryStore):
 class VirtualServer:
     """The scheduler of one server."""
 
-    def __init__(self, world: World, store: MemoryStore, jobs: Sequence[Job], slots: int) -> None:
-        self.world = world
+    def __init__(self, store: MemoryStore, jobs: Sequence[Job], slots: int) -> None:
         self.events: list[Event] = []
         told = Events()
         told.on(None, self.events.append)
         self.referee = Referee(store)
         self.runs = Runs(self.referee, EventLoop(), told, slots)
-        self.runs._crew = self  # type: ignore[assignment] # it hands its work to the world
         self.ticks = Ticks(self.referee, jobs, self.runs, told)
         self.requests = Requests(self.referee, "", jobs, self.runs)
-
-    def start(self, work: Callable[[], None]) -> None:
-        """Call the work when it is to end: in between it is at work."""
-        course: Course = inspect.getclosurevars(work).nonlocals["course"]
-        lasts = self.world.lasts.get(course.job.name, 0.0)
-        self.world.works.append((self.world.now + lasts, self, work))
-
-    def dismiss(self) -> None:
-        """There are no threads."""
 
     def outcomes(self) -> list[str]:
         """How its ticks ended, in order."""
         return [str(event.outcome) for event in self.events if event.outcome]
 
 
+class VirtualDriver:
+    """When a loop is due, and whose it is."""
+
+    def __init__(self, step: Step, here: str) -> None:
+        self.step = step
+        self.here = here
+        self.due = math.inf
+
+    def wake_by(self, due: float) -> None:
+        """See to it that the next step comes at `due` or earlier."""
+        self.due = min(self.due, due)
+
+    def stop(self) -> None:
+        """Call no more, until woken."""
+        self.due = math.inf
+
+    def after_fork(self) -> None:
+        """There are no forks here."""
+
+
+@dataclass
+class Work:
+    """A run under way: the function is called when it is to end."""
+
+    ends: float
+    here: str
+    call: Callable[[], None]
+
+
 class World:
     """A fleet, its store, and the time they share."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.now = BEGIN
         self.ahead = 0
         self.lasts: dict[str, float] = {}
-        self.works: list[tuple[float, VirtualServer, Callable[[], None]]] = []
-        self.store = WatchedStore(self.store_now)
-        self._due: dict[Loop, tuple[float, VirtualServer | None]] = {}
-        self._building: dict[Loop, VirtualServer] = {}
-        self._made: list[Loop] = []
-        for module in _TIMED:
-            monkeypatch.setattr(module, "elapsed", lambda: self.now)
-        monkeypatch.setattr(Loop, "wake_by", lambda loop, due: self._wake_by(loop, due))
-        monkeypatch.setattr(Loop, "stop", lambda loop: self._due.pop(loop, None))
-        monkeypatch.setattr(Loop, "after_fork", lambda loop: self._made.append(loop))
-        monkeypatch.setattr(keeper, "_judge", [])
+        self.works: list[Work] = []
+        self.store = WatchedStore(self.wall)
+        self._drivers: list[VirtualDriver] = []
+        self._here = "outside"
+        self._names: dict[str, VirtualServer] = {}
 
-    def store_now(self) -> int:
+    def elapsed(self) -> float:
+        """Seconds since some fixed instant."""
+        return self.now
+
+    def wall(self) -> int:
         """The clock of the store; `ahead` sets it."""
         return NOON + self.ahead + round((self.now - BEGIN) * 1000)
 
-    def server(self, *jobs: Job, slots: int = 8, store: MemoryStore | None = None) -> VirtualServer:
+    def sleep(self, seconds: float) -> None:
+        """Nobody sleeps here."""
+        raise NotImplementedError
+
+    def here(self) -> str:
+        """The server that is at work."""
+        return self._here
+
+    def driver(self, name: str, step: Step) -> VirtualDriver:
+        """Steps are called by `run`."""
+        self._drivers.append(VirtualDriver(step, self._here))
+        return self._drivers[-1]
+
+    def start(self, work: Callable[[], None]) -> bool:
+        """Call the work when it is to end."""
+        course: Course = inspect.getclosurevars(work).nonlocals["course"]
+        self.works.append(Work(self.now + self.lasts.get(course.job.name, 0.0), self._here, work))
+        return True
+
+    def server(self, *jobs: Job, slots: int = 8, store: object = None) -> VirtualServer:
         """A server that starts now."""
-        keeper._judge.clear()  # one per process, and each of ours is one
-        self._made.clear()
-        made = VirtualServer(self, store or self.store, [replace(one) for one in jobs], slots)
-        self._building.update(dict.fromkeys(self._made, made))
-        made.ticks.start()
-        made.requests.start()
+        with self._at(f"server-{len(self._names)}") as here:
+            made = VirtualServer(
+                cast("MemoryStore", store or self.store), [replace(one) for one in jobs], slots
+            )
+            self._names[here] = made
+            made.ticks.start()
+            made.requests.start()
         return made
+
+    def at_work(self) -> list[VirtualServer]:
+        """The servers that run something."""
+        return [self._names[work.here] for work in self.works]
 
     def kill(self, server: VirtualServer) -> None:
         """End a server where it stands: nothing of it is called any more."""
-        self.works = [one for one in self.works if one[1] is not server]
-        self._due = {loop: due for loop, due in self._due.items() if due[1] is not server}
-        self._building = {loop: one for loop, one in self._building.items() if one is not server}
+        (here,) = (name for name, one in self._names.items() if one is server)
+        self.works = [work for work in self.works if work.here != here]
+        self._drivers = [driver for driver in self._drivers if driver.here != here]
 
     def run(self, seconds: float) -> None:
         """Let time go by, and do what is due, in its order."""
@@ -183,25 +193,26 @@ class World:
         return self.store.history(name, 1000)[::-1]
 
     def _next(self) -> float:
-        soonest = min((due for due, _ in self._due.values()), default=math.inf)
-        return min(soonest, min((at for at, _, _ in self.works), default=math.inf))
+        soonest = min((driver.due for driver in self._drivers), default=math.inf)
+        return min(soonest, min((work.ends for work in self.works), default=math.inf))
 
     def _do_what_is_due(self) -> None:
-        works = [one for one in self.works if one[0] <= self.now]
-        self.works = [one for one in self.works if one[0] > self.now]
-        for _, _, work in works:
-            work()
-        for loop in [loop for loop, (due, _) in self._due.items() if due <= self.now]:
-            if loop in self._due:
-                _, server = self._due.pop(loop)
-                again = loop._step(self.now)
-                if again is not None:
-                    self._wake(loop, again, server)
+        works = [work for work in self.works if work.ends <= self.now]
+        self.works = [work for work in self.works if work.ends > self.now]
+        for work in works:
+            with self._at(work.here):
+                work.call()
+        for driver in [driver for driver in self._drivers if driver.due <= self.now]:
+            driver.due = math.inf
+            with self._at(driver.here):
+                again = driver.step(self.now)
+            if again is not None:
+                driver.wake_by(again)
 
-    def _wake_by(self, loop: Loop, due: float) -> None:
-        self._wake(loop, due, self._building.get(loop))
-
-    def _wake(self, loop: Loop, due: float, server: VirtualServer | None) -> None:
-        if due < math.inf:
-            former = self._due.get(loop, (math.inf, None))[0]
-            self._due[loop] = (min(due, former), server)
+    @contextmanager
+    def _at(self, here: str) -> Iterator[str]:
+        former, self._here = self._here, here
+        try:
+            yield here
+        finally:
+            self._here = former

@@ -75,7 +75,8 @@ async def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
     """Cancel what is left, and let it clean up behind itself; what does not, is left to itself."""
     left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
     for task in left:
-        task.cancel()
+        if not task.cancelling():  # one that is on its way out must not be interrupted there
+            task.cancel()
     if left:
         await asyncio.wait(left, timeout=_LAST_STEPS)
     await loop.shutdown_asyncgens()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 from collections import deque
 from collections.abc import Sequence
@@ -27,9 +28,10 @@ _LOOK = 5.0
 """Seconds after which the wake-up is reckoned anew: the store's clock may be set, or drift from ours."""
 
 _TOGETHER = 1000
-"""So many bids travel together at first; later several for each free slot, while that wins something."""
+"""So many bids travel together at first; later as many as it probably takes to fill the free slots."""
 
-_A_SLOT = 4
+_A_SLOT = 8
+"""Bids for each free slot at most, while trips pay."""
 
 
 class Ticks:
@@ -45,6 +47,7 @@ class Ticks:
         self._starved = False
         self._quiet = False
         self._credit = 0
+        self._luck = 1.0
         self._failures: deque[tuple[Job, int, int]] = deque()
         self._loop = Loop("tickoff-ticks", self.step)
         runs.when_free = self._slot_is_free
@@ -120,7 +123,7 @@ class Ticks:
             self._unreachable(places, error)
             return False
         self._report_recovery()
-        self._credit += sum(isinstance(verdict, Lease) for verdict in verdicts) - 1
+        self._learn_luck(verdicts)
         for place, verdict in zip(places, verdicts, strict=True):
             self._concluded(place, verdict)
         return True
@@ -131,8 +134,15 @@ class Ticks:
         So no server makes more than one trip more than it wins.
         """
         if self._credit > 0:
-            return _A_SLOT * free
+            return math.ceil(free / max(self._luck, 1 / _A_SLOT))
         return max(_TOGETHER, _A_SLOT * free) if self._credit == 0 else due
+
+    def _learn_luck(self, verdicts: Sequence[Lease | Answer | None]) -> None:
+        """What share of the races that were decided this server won: all where it is alone."""
+        won = sum(isinstance(verdict, Lease) for verdict in verdicts)
+        decided = len(verdicts) - verdicts.count(None)
+        self._credit += won - 1
+        self._luck = won / decided if decided else 1.0
 
     def _bid(self, place: Place) -> Bid:
         job = place.job

@@ -109,6 +109,7 @@ class Scheduled(Core):
             called = name or _name_of(work)
             self._refuse_late(called)
             self._refuse_taken(called, work)
+            self._refuse_second_schedule(called, work, schedule)
             self._jobs[called] = Job(
                 name=called,
                 schedule=schedule,
@@ -127,8 +128,17 @@ class Scheduled(Core):
         if former is None:
             return
         there, new = place_of(former), place_of(work)
-        if there != new or former is work:
+        if there != new:
             raise ConfigError(f"name={name!r} is {there} already; give {new} another one: name='…'")
+
+    def _refuse_second_schedule(self, name: str, work: Callable[..., Any], schedule: Schedule) -> None:
+        """The same function once more: the second schedule would silently take the place of the first."""
+        former = self._jobs.get(name)
+        if former is not None and former.work is work and former.schedule != schedule:
+            raise ConfigError(
+                f"name={name!r} is scheduled {former.schedule.text!r} already; "
+                f"give {schedule.text!r} a name of its own: name='…'"
+            )
 
     def _refuse_late(self, name: str) -> None:
         if self._serving:
