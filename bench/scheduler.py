@@ -3,8 +3,8 @@
     python bench/scheduler.py [--jobs 1000 10000] [--rounds 3] [--stores redis postgres] [--profile]
 
 Lag is the time from the instant to the first line of the job. APScheduler (`pip install 'apscheduler<4'`)
-keeps its jobs in memory and runs them in its own default pool; Tickoff races for each of them on a real store.
-Both are measured in turns, in processes of their own, in the same run.
+keeps its jobs in memory and runs them in its own default pool; Tickoff races for each of them on a real
+store. Both are measured in turns, in processes of their own, in the same run.
 """
 
 from __future__ import annotations
