@@ -106,7 +106,7 @@ class Scheduled(Core):
         _refuse_long_jitter(schedule, options["jitter"])
 
         def decorate(work: F) -> F:
-            called = name or _name_of(work)
+            called = name or name_of(work)
             self._refuse_late(called)
             self._refuse_taken(called, work)
             self._refuse_second_schedule(called, work, schedule)
@@ -167,7 +167,7 @@ class Scheduled(Core):
         ]
 
 
-def _name_of(work: Callable[..., Any]) -> str:
+def name_of(work: Callable[..., Any]) -> str:
     """The function's own name, with dashes."""
     name = getattr(work, "__name__", "").replace("_", "-").strip("-")
     if not name or "<" in name:
