@@ -7,23 +7,16 @@ provider's fault are kept back here as well, until that is clear.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from ..tables.base import Deferred, Key, Verdict
 from .claim import Call, Claim, Flush
 from .gates import Gate, Open
 from .job import RecordJob
 from .ready import Ready
-
-
-@dataclass(slots=True)
-class _Unwritten:
-    """What waits to be written for one claim."""
-
-    verdicts: list[Verdict] = field(default_factory=list)
-    back: list[Key] = field(default_factory=list)
+from .unwritten import Unwritten
 
 
 def _nobody(*_news: object) -> None:
@@ -42,13 +35,12 @@ class Hand:
         self._abandoned: set[Call] = set()
         self._doubtful: list[tuple[Call, Sequence[Verdict]]] = []
         self._claims: set[Claim] = set()
-        self._unwritten: dict[Claim, _Unwritten] = {}
-        self._answers = 0
-        self._collectable = 0
+        self._unwritten = Unwritten()
         self._waiting = 0
         self._closed = False
-        self._most = job.flush
-        self._flush = self._per_call
+        self._most = job.flush or math.inf
+        self.flush = self._per_call
+        """Claims have this size, and so many answers may be unwritten, unless the user wants fewer."""
         self.gate: Gate = Open()
         self.finished = 0
         """Records answered so far."""
@@ -58,19 +50,9 @@ class Hand:
         self.is_awaited: Callable[[], bool] = _no
 
     @property
-    def flush(self) -> int:
-        """So many answers may be unwritten; no call starts while there are more."""
-        return self._flush if self._most is None else min(self._flush, self._most)
-
-    @property
-    def low(self) -> int:
-        """Fewer records than this are too few to be ready."""
-        return self._flush
-
-    def claims_of(self, size: int) -> int:
-        """Claims have this size from now on, and so has a flush, unless the user wants it smaller."""
-        self._flush = size
-        return size
+    def unwritten_limit(self) -> int:
+        """No call starts while so many answers are unwritten."""
+        return int(min(self.flush, self._most))
 
     # What the callers need.
 
@@ -155,7 +137,7 @@ class Hand:
     def nudge(self, callers: int) -> bool:
         """So many calls may start: wake as many who wait for that; whether somebody was waiting."""
         with self._changed:
-            if not self._ready or self._answers >= self.flush:
+            if not self._ready or self._unwritten.answers >= self.unwritten_limit:
                 return False
             waiting = bool(self._waiting) or self.is_awaited()
             self._changed.notify(callers)
@@ -229,31 +211,24 @@ class Hand:
     def collect(self) -> list[Flush]:
         """Take what is to be written; it counts as unwritten until `written` or `not_written`."""
         with self._changed:
-            taken, self._unwritten = self._unwritten, {}
-            self._collectable = 0
-            return [Flush.of(claim, waiting.verdicts, waiting.back) for claim, waiting in taken.items()]
+            return self._unwritten.collect()
 
     def written(self, flush: Flush, again: Sequence[Verdict]) -> None:
         """It is written or refused, except `again`, which has to be tried once more."""
         with self._changed:
-            self._answers -= len(flush.verdicts)
-            flush.claim.open -= len(flush.verdicts) + len(flush.back) - len(again)
-            if again:
-                self._keep(flush.claim, again)
+            self._unwritten.written(flush, again)
             self._close_if_done(flush.claim)
             self._tell()
 
     def not_written(self, flush: Flush) -> None:
-        """The database did not answer: all of it has to be tried once more."""
+        """The database did not answer: all of it has to be tried once more, as the flusher knows."""
         with self._changed:
-            self._answers -= len(flush.verdicts)
-            self._keep(flush.claim, flush.verdicts)
-            self._waiting_for(flush.claim).back.extend(flush.back)
+            self._unwritten.not_written(flush)
 
     @property
     def unwritten(self) -> int:
         """How many answers are not written yet."""
-        return self._answers
+        return self._unwritten.answers
 
     @property
     def returning(self) -> bool:
@@ -287,14 +262,14 @@ class Hand:
         return self._closed
 
     def _take(self, now: float) -> Call | None:
-        if self._closed or self._answers >= self.flush or not self._ready.startable(now):
+        if self._closed or self._unwritten.answers >= self.unwritten_limit or not self._ready.startable(now):
             return None
         if not self.gate.admit(now, len(self._running) + len(self._abandoned)):
             return None
         before = len(self._ready)
         call = self._ready.take(now)
         self._running.add(call)
-        if before >= self._flush > len(self._ready):
+        if before >= self.flush > len(self._ready):
             self.on_low()
         return call
 
@@ -308,27 +283,20 @@ class Hand:
 
     def _keep(self, claim: Claim, verdicts: Sequence[Verdict]) -> None:
         """They wait for the flusher: told of the first, of half a flush, and when no more will come."""
-        before = self._collectable
-        self._answers += len(verdicts)
-        self._collectable += len(verdicts)
-        self._waiting_for(claim).verdicts.extend(verdicts)
-        last, half = not (self._running or self._ready), self.flush // 2
-        if before == 0 or last or before < half <= self._collectable:
-            self.on_answers(last or self._collectable >= half)
+        before = self._unwritten.waiting
+        self._unwritten.add(claim, verdicts)
+        waiting, half = self._unwritten.waiting, self.unwritten_limit // 2
+        last = not (self._running or self._ready)
+        if before == 0 or last or before < half <= waiting:
+            self.on_answers(last or waiting >= half)
 
     def _back_if(self, wanted: Callable[[Claim], bool]) -> None:
         for claim, keys in self._ready.drop_if(wanted):
             self._put_back(claim, keys)
 
     def _put_back(self, claim: Claim, keys: Sequence[Key]) -> None:
-        self._waiting_for(claim).back.extend(keys)
+        self._unwritten.put_back(claim, keys)
         self.on_answers(True)
-
-    def _waiting_for(self, claim: Claim) -> _Unwritten:
-        waiting = self._unwritten.get(claim)
-        if waiting is None:
-            waiting = self._unwritten[claim] = _Unwritten()
-        return waiting
 
     def _close_if_done(self, claim: Claim) -> None:
         if claim.open == 0:

@@ -78,6 +78,7 @@ class Limit:
         self._rest = 0
         self._deaf_until = -math.inf
         self._changed = -math.inf
+        self._calls = 0
         self._begin(-math.inf)
 
     def opens(self, now: float, running: int) -> float:

@@ -21,6 +21,7 @@ from .hold import Hold
 from .job import RecordJob
 from .lender import Lender
 from .limit import Limit
+from .progress import read_report
 from .purse import Purse
 
 _ANSWERS = "the provider answers"
@@ -54,7 +55,7 @@ class Provider:
         self._gates.on_open = hand.nudge
         if job.pace is not None and purse is not None:
             key = job.pace.key(board)
-            lender = Lender(job.name, job.pace, key, store, lambda: len(store.notes(fleet)), purse)
+            lender = Lender(job.name, job.pace, key, store, lambda: _alive(store.notes(fleet)), purse)
             lender.on_loan = self._gates.look
             self._gates.lender = lender
         self._doubts = Loop(f"tickoff-doubt-{job.name}", self.step)
@@ -149,3 +150,8 @@ class Provider:
         elif self._circuit.open and self.time.local(note.until) - _NEWS > self._circuit.since:
             self._circuit.answered(now)
             self._gates.look()
+
+
+def _alive(notes: Sequence[Note]) -> int:
+    """How many servers work; those that said goodbye would repeat nothing."""
+    return sum(read_report(note).repeat > 0 for note in notes)
