@@ -8,17 +8,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any, Protocol
 
 from ..clocks import elapsed
 from ..crew import Crew
 from ..eventloop import EventLoop
-from ..tables.base import Record
 from .claim import Call
 from .ends import Ends
 from .hand import Hand
+from .identity import record_keys
 from .job import RecordJob
 
 _log = logging.getLogger("tickoff")
@@ -48,8 +48,18 @@ def callers_of(job: RecordJob, hand: Hand, loop: EventLoop, ends: Ends) -> Calle
     return Tasks(job, hand, loop, ends) if job.is_async else Threads(job, hand, ends)
 
 
-def _argument(job: RecordJob, records: Sequence[Record]) -> Any:
-    return records[0].row if job.per_call is None else [record.row for record in records]
+def _caller_of(job: RecordJob) -> Callable[[Call], Any]:
+    """Calls the function: it returns an answer, or something to be awaited."""
+    function = job.function
+
+    def call_with_key(call: Call) -> Any:
+        return function(_argument(job, call), record_key=record_keys(job, call))
+
+    return call_with_key if job.wants_key else lambda call: function(_argument(job, call))
+
+
+def _argument(job: RecordJob, call: Call) -> Any:
+    return call.records[0].row if job.per_call is None else [record.row for record in call.records]
 
 
 class Threads:
@@ -59,6 +69,7 @@ class Threads:
         self._job = job
         self._hand = hand
         self._ends = ends
+        self._call = _caller_of(job)
         self._crew = Crew(f"records-{job.name}")
 
     def start(self) -> None:
@@ -81,7 +92,7 @@ class Threads:
 
     def _make(self, call: Call) -> None:
         try:
-            value = self._job.function(_argument(self._job, call.records))
+            value = self._call(call)
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises is its record's fault
             self._ends.error(call, error)
         else:
@@ -96,6 +107,7 @@ class Tasks:
         self._hand = hand
         self._shared = loop
         self._ends = ends
+        self._call = _caller_of(job)
         self._futures: list[Future[None]] = []
         self._tasks: dict[Call, asyncio.Task[Any]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -176,7 +188,7 @@ class Tasks:
         self._ends.value(call, value)
 
     def _awaitable(self, call: Call) -> Awaitable[Any]:
-        awaitable: Awaitable[Any] = self._job.function(_argument(self._job, call.records))
+        awaitable: Awaitable[Any] = self._call(call)
         return awaitable
 
     def _cancelled(self, call: Call, task: asyncio.Task[Any], error: asyncio.CancelledError) -> None:

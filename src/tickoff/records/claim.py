@@ -14,7 +14,7 @@ RENEW_AFTER = 1 / 3
 class Claim:
     """A batch of ours: how long it is good, and how many of its records are not written yet."""
 
-    __slots__ = ("alone", "deadline", "lost", "open", "records", "renew_at", "token", "ttl")
+    __slots__ = ("alone", "deadline", "lost", "open", "pass_name", "records", "renew_at", "token", "ttl")
 
     def __init__(self, batch: Batch, sent: float, ttl: float) -> None:
         self.token = batch.token
@@ -23,6 +23,7 @@ class Claim:
         self.open = len(batch.records)
         self.ttl = ttl
         self.lost = False
+        self.pass_name = ""
         self.good_from(sent)
 
     def good_from(self, sent: float) -> None:

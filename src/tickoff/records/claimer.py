@@ -43,6 +43,7 @@ class Claimer:
         self._hand = hand
         self._renewal = renewal
         self._loop = Loop(f"tickoff-claim-{job.name}", self.step)
+        self._wants_key = job.wants_key
         self._allowed = False
         self._floor = Floor(self._job.ttl)
         self._appetite = Appetite(self._job.at_once)
@@ -127,10 +128,21 @@ class Claimer:
         claim = Claim(batch, sent, self._job.ttl)
         self._pause = _FIRST_PAUSE
         self.idle = False
+        if self._wants_key:
+            self._name_pass(claim)
         self._hand.add(claim)
         self._renewal.keep(claim)
         if not self._allowed:
             self._hand.drop_ready()
+
+    def _name_pass(self, claim: Claim) -> None:
+        """Ask which pass it is, after the claim: rows that were reopened before it are of that one."""
+        try:
+            claim.pass_name = self._table.pass_name()
+        except StoreUnreachable:
+            self._hand.add(claim)
+            self._hand.lose(claim)  # nothing is called by a wrong key: it goes back
+            raise
 
     def _rest(self, now: float, nothing_left: bool) -> float:
         """Nothing was there: come back later and later."""

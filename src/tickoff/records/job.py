@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..tables.base import Plan
-from ..work import is_async
+from ..work import is_async, takes
 from .backoff import Backoff
 from .limit import Bounds
 from .rate import Pace
@@ -48,6 +48,11 @@ class RecordJob:
     def at_once(self) -> int:
         """How many records may be under way in this process."""
         return self.concurrency * self.records_per_call
+
+    @property
+    def wants_key(self) -> bool:
+        """Whether the function is told a key of the record in this pass, by a parameter named for it."""
+        return takes(self.function, "record_key")
 
     @property
     def is_async(self) -> bool:

@@ -78,8 +78,7 @@ class Limit:
         self._rest = 0
         self._deaf_until = -math.inf
         self._changed = -math.inf
-        self._calls = 0
-        self._begin(-math.inf)
+        self._begun, self._calls, self._took, self._full = -math.inf, 0, 0.0, False
 
     def opens(self, now: float, running: int) -> float:
         """Whether there is room for another call."""

@@ -271,6 +271,10 @@ class RecordTable(Protocol):
         """DONE → PENDING, for rows finished before an instant; their results stay until overwritten."""
         ...
 
+    def pass_name(self) -> str:
+        """Which pass this is: another text after each `reopen`, the same for all servers."""
+        ...
+
     def left(self) -> Left:
         """What is not decided yet; reads the table, so ask when a claim came back exhausted."""
         ...

@@ -33,6 +33,8 @@ class Kind(StrEnum):
     """A claim that ran out, swept but for rows locked by somebody."""
     SUSPECTS = "suspects"
     FLOOR = "floor"
+    REOPENED = "reopened"
+    """Its token names the pass that a reopening began."""
 
 
 metadata = sa.MetaData()

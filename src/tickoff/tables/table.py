@@ -22,6 +22,7 @@ from .keys import typed
 from .ledger import Kind, ledger
 from .looking import Looking
 from .notes import Notes
+from .passes import Passes
 from .reopening import Reopening
 from .rows import Rows
 from .settling import Settling
@@ -113,7 +114,12 @@ class SqlRecordTable:
         """DONE → PENDING."""
         before = self._database.dialect.moment(finished_before) if finished_before is not None else None
         reopening = self._steps.reopening
+        self._write(self._steps.passes.begin)
         return self._reopen(reopening, reopening.done(condition(where), before))
+
+    def pass_name(self) -> str:
+        """Which pass this is."""
+        return self._database.read(self._steps.passes.name)
 
     def left(self) -> Left:
         """What is not decided yet."""
@@ -240,6 +246,10 @@ class _Steps:
     @cached_property
     def reopening(self) -> Reopening:
         return Reopening(self.rows, self.notes)
+
+    @cached_property
+    def passes(self) -> Passes:
+        return Passes(self.rows)
 
     @cached_property
     def looking(self) -> Looking:
