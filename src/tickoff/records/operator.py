@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from ..eventloop import EventLoop
 from ..referee import Referee
 from ..tables.base import RecordTable, Swept
 from ..tick import Tick
+from .canary import Canary
 from .job import RecordJob
 from .names import Names
 from .onepass import Pass, Passed
@@ -25,6 +27,8 @@ _RECOUNT = 30.0
 
 _REST = 100
 """…and at least so many times what the last one took."""
+
+_MANY = 1_000_000
 
 GRACE = 30.0
 """Seconds that running calls have to end when a pass is interrupted."""
@@ -104,6 +108,13 @@ class Records:
     def worker(self) -> Worker:
         """A worker for this process, to be started and stopped by whoever asked for it."""
         return Worker(self.job, self._names, self.table, self._referee, self._loop)
+
+    def canary(self) -> Canary:
+        """Calls some random records, and writes the answers only when told to."""
+        job = replace(self.job, circuit=False, attempts=_MANY)  # it shows all errors, and gives up no row
+        return Canary(
+            job, self.table, lambda table: Worker(job, self._names, table, self._referee, self._loop)
+        )
 
     def close(self) -> None:
         """Close the connections to the table; used again, it opens new ones."""

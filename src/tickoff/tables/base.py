@@ -241,6 +241,14 @@ class RecordTable(Protocol):
         """Claim one suspect, alone; `Batch.token` is marked, so use that one."""
         ...
 
+    def claim_these(self, token: str, owner: str, keys: Sequence[Key], ttl: float) -> Batch:
+        """Claim the rows of these keys that can be claimed now, suspects excepted."""
+        ...
+
+    def statements(self) -> list[str]:
+        """The SQL of a claim, for people to read."""
+        ...
+
     def settle(self, token: str, verdicts: Sequence[Verdict], *, last: bool = False) -> Settled:
         """Write verdicts for records of this claim; `last` closes the claim when all of it is settled."""
         ...

@@ -64,6 +64,21 @@ class Claiming:
         found = self._database.atomically(lambda connection: self._take_suspect(connection, claim))
         return Batch(claim.token, found, exhausted=not found, alone=True)
 
+    def claim_these(self, token: str, owner: str, keys: Sequence[Key], ttl: float) -> Batch:
+        """The rows of these keys that are claimable, in the order of the table."""
+        claim = _Claim(token, owner, ttl, len(keys))
+        if not keys:
+            return Batch(token, (), exhausted=True)
+        wanted = [self._rows.among(keys), self._rows.pending, self._rows.unsuspected, self._rows.ready]
+        statement = self._flipped([*wanted, self._rows.record])
+        found = self._database.atomically(lambda connection: self._take(connection, statement, claim, {}))
+        return Batch(token, found, exhausted=len(found) < len(keys))
+
+    @property
+    def text(self) -> str:
+        """The statement that finds and locks the rows of a claim, or on PostgreSQL claims them."""
+        return str(self._statements(True).statement.compile(dialect=self._database.engine.dialect))
+
     def records(self, rows: Sequence[Any]) -> tuple[Record, ...]:
         """Records from rows of the user's columns and, last, the attempts."""
         handed = self._handed([row[:-1] for row in rows])

@@ -69,6 +69,14 @@ class SqlRecordTable:
         """Claim one suspect, alone."""
         return self._steps.claiming.claim_suspect(token, owner, ttl)
 
+    def claim_these(self, token: str, owner: str, keys: Sequence[Key], ttl: float) -> Batch:
+        """Claim the rows of these keys, as far as they can be claimed."""
+        return self._steps.claiming.claim_these(token, owner, keys, ttl)
+
+    def statements(self) -> list[str]:
+        """The SQL of a claim, for people to read."""
+        return [self._steps.claiming.text]
+
     def settle(self, token: str, verdicts: Sequence[Verdict], *, last: bool = False) -> Settled:
         """Write verdicts; an answer the database refuses is found by halving, the others are written."""
         if verdicts:

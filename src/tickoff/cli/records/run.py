@@ -15,12 +15,13 @@ import click
 from ...durations import seconds
 from ..exits import FAILED
 from .common import app_option, json_option, name_argument, opened, say
+from .trial import LARGEST, dry_run, passed_canary
 from .watch import watching
 
 if TYPE_CHECKING:
     from ...records.onepass import Passed
 
-PAUSED = 3
+PAUSED, DECLINED = 3, 4
 SIGNALLED = 128
 """Plus the signal's number, as a shell says it."""
 
@@ -30,17 +31,43 @@ SIGNALLED = 128
 @click.option(
     "--grace", default="30s", show_default=True, help="How long running calls may end when stopped."
 )
+@click.option(
+    "--sample",
+    type=click.IntRange(1, LARGEST),
+    help="First call so many random rows, show what came, and ask whether to go on.",
+)
+@click.option("--yes", is_flag=True, help="Go on after the sample without asking.")
+@click.option("--dry-run", "dry", is_flag=True, help="Show the plan, the SQL and the counts; call nothing.")
 @app_option
 @json_option
 @click.pass_context
-def run(context: click.Context, name: str, grace: str, app: str | None, *, as_json: bool) -> None:
+def run(  # one parameter for each option
+    context: click.Context,
+    name: str,
+    grace: str,
+    sample: int | None,
+    app: str | None,
+    *,
+    yes: bool,
+    dry: bool,
+    as_json: bool,
+) -> None:
     """Work NAME's records in this process until no row is PENDING (backing off included) or IN_FLIGHT.
 
-    Exits with 0 when all are DONE, 1 when some are FAILED, 3 when the job is paused.
+    Exits with 0 when all are DONE, 1 when some are FAILED, 3 when the job is paused, 4 when you
+    said no after a sample.
     """
     length, stop = seconds(grace, "grace"), Stop()
-    with opened(app, name) as records, stop.on_signals(), watching(records, quiet=as_json) as look:
-        passed = records.run(look, grace=length, stop=stop.event)
+    if yes and sample is None:
+        raise click.UsageError("--yes answers the question of --sample; give a number of rows with --sample")
+    with opened(app, name) as records, stop.on_signals():
+        if dry:
+            dry_run(records, as_json=as_json)
+            return
+        if sample and not passed_canary(records, sample, stop.event, yes=yes, as_json=as_json):
+            context.exit(DECLINED)
+        with watching(records, quiet=as_json) as look:
+            passed = records.run(look, grace=length, stop=stop.event)
     say(asdict(passed), _summary(name, passed), as_json=as_json)
     context.exit(SIGNALLED + stop.number if passed.interrupted else _status(passed))
 
