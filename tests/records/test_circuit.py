@@ -38,8 +38,10 @@ def test_failures_of_different_kinds_or_of_few_records_leave_it_closed() -> None
     circuit = Circuit("enrich")
     for i in range(100):
         circuit.failed(f"kind {i % 3}", (i,), "no", 0.0)
+    assert not circuit.open
     for i in range(100):
         circuit.failed("alike", (i % 2,), "no", 0.0)
+    assert not circuit.open
     for i in range(100):
         circuit.answered(0.0)
         circuit.failed("alike", (i,), "no", 0.0)
