@@ -12,6 +12,7 @@ from .exits import INTERRUPTED, report
 from .lock import lock
 from .next import next_ticks
 from .once import once
+from .records import records
 from .schema import migrate, schema
 
 
@@ -24,7 +25,7 @@ def program() -> None:
     """
 
 
-for _command in (demo, once, lock, next_ticks, schema, migrate):
+for _command in (demo, once, lock, next_ticks, records, schema, migrate):
     program.add_command(_command)
 
 
