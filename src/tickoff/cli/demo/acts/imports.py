@@ -1,0 +1,55 @@
+"""What acts 2 and 3 share: a slow import begins, its server drops out, and the lease has to end."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from .. import application
+from ..fleet import called
+from ..journal import Seen
+from ..show import Show, at_clock
+from ..stage import Missed, Stage
+
+_LEAD = 1_500
+_SHORTEST, _LONGEST = 40_000, 60_000
+
+
+def begin(stage: Stage, show: Show, job: str) -> Seen:
+    """Let the servers serve the job; the server that begins with it at the next tick."""
+    period = _soon_due(stage.now())
+    tick = (stage.now() // period + 1) * period
+    stage.fleet.do(f"import {job} {period}ms")
+    return stage.until(
+        lambda: next(stage.journal.of("begun", job=job), None),
+        f"nobody began with {job}",
+        lambda: show.now(f"the next tick is due in {max(0, tick - stage.now()) / 1000:.1f} s"),
+    )
+
+
+def taken_over(stage: Stage, show: Show, lost: Seen) -> Seen:
+    """The server that begins with the same tick, once the lease has run out."""
+    return stage.until(
+        lambda: next(stage.journal.of("begun", job=lost.job, tick=lost.tick, attempt=lost.attempt + 1), None),
+        f"nobody took over the tick of {lost.job}",
+        lambda: show.count(f"the lease runs out in {stage.lease_left(lost.job):.1f} s"),
+    )
+
+
+def written(stage: Stage, show: Show, by: Seen) -> None:
+    """Wait until the import is in the database."""
+    lines = application.imported()
+    query = sa.select(lines.c.id).where(lines.c.job == by.job, lines.c.tick == by.tick)
+    stage.until(
+        lambda: stage.select(query) or None,
+        f"{called(by.server)} did not write its import",
+        lambda: show.now(f"{called(by.server)} imports"),
+    )
+    show.say(f"{called(by.server)} has written the import of {at_clock(by.tick)}")
+
+
+def _soon_due(now: int) -> int:
+    """A period of about a minute, in ms, with a tick in two seconds: nobody should have to wait a minute."""
+    for period in range(_LONGEST, _SHORTEST, -1):
+        if _LEAD <= period - now % period <= _LEAD + 300:
+            return period
+    raise Missed("no period of about a minute has a tick soon")  # a hundred or so have one
