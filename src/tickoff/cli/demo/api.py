@@ -20,7 +20,7 @@ from zlib import crc32
 
 from .journal import Seen
 
-SHOP_TAKES = 1.2
+SHOP_TAKES = 2.0
 """Seconds the shop takes to list its products."""
 
 CALL_TAKES = 0.08

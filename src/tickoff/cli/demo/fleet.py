@@ -13,6 +13,8 @@ SIZE = 10
 _ANSWER_LIMIT = 60.0
 """Seconds a server may take to start or to answer; a store's own limit ends before."""
 
+_SLOWEST = 10.0
+
 _FAREWELL = 1.5
 """Seconds the servers have to let go and leave by themselves."""
 
@@ -34,6 +36,8 @@ class Fleet:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._servers: dict[int, Process] = {}
+        self.took = 0.0
+        """Seconds it took them to begin when they were told to serve last."""
 
     def start(self) -> None:
         """Start every server; they come up side by side."""
@@ -57,12 +61,15 @@ class Fleet:
                 return number
         raise TickoffError(f"the process {pid} is no server of the demo")
 
-    def do(self, line: str) -> None:
-        """Tell something to all that are left, and wait until each of them has done it."""
-        numbers = self.alive
-        for number in numbers:
-            self._servers[number].tell(line)
-        self.hear(numbers)
+    def serve(self, what: str) -> None:
+        """Let all that are left serve something; each of them does when this returns."""
+        began = time.monotonic()
+        self._tell(what)
+        self.took = min(_SLOWEST, time.monotonic() - began)
+
+    def rest(self) -> None:
+        """Let all that are left serve nothing."""
+        self._tell("over")
 
     def hear(self, numbers: list[int]) -> None:
         """A line from each."""
@@ -77,3 +84,9 @@ class Fleet:
         deadline = time.monotonic() + _FAREWELL
         for server in self._servers.values():
             server.end(deadline)
+
+    def _tell(self, line: str) -> None:
+        numbers = self.alive
+        for number in numbers:
+            self._servers[number].tell(line)
+        self.hear(numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -59,7 +60,9 @@ def _judged(stage: Stage, missed: str) -> Verdict:
     verdict = replace(_ticked(stage), missed=missed)
     if missed:
         return verdict
-    return replace(verdict, contacts=[Contact(*row) for row in stage.select(_worked())])
+    return replace(
+        verdict, contacts=[Contact(row.phone, row.state, row.number) for row in stage.select(_worked())]
+    )
 
 
 def _ticked(stage: Stage) -> Verdict:
@@ -68,22 +71,21 @@ def _ticked(stage: Stage) -> Verdict:
     imports = sa.select(lines.c.job, lines.c.tick, lines.c.fence)
     return Verdict(
         seen=stage.journal.all(),
-        imports=[Import(*line) for line in stage.select(imports)],
+        imports=[Import(line.job, line.tick, line.fence) for line in stage.select(imports)],
         rows=ROWS,
         period=round(application.EVERY * 1000),
     )
 
 
-def _worked() -> sa.Select[tuple[str, str, str]]:
+def _worked() -> sa.Select[Any]:
     table = application.contacts()
-    state: sa.ColumnClause[str] = sa.column("state")
-    return sa.select(table.c.phone, state, table.c.number).select_from(table)
+    return sa.select(table.c.phone, sa.column("state"), table.c.number).select_from(table)
 
 
 def _tell(verdict: Verdict, show: Show) -> None:
     show.act(5, "The verdict, from the log of the world outside and the database")
     for name, text in _counted(verdict):
-        show.say(f"{name:12} {text}")
+        show.say(f"{name:13} {text}")
     if verdict.held:
         show.say("It held: every tick once, every row once.", Tone.HELD)
     else:
@@ -95,12 +97,14 @@ def _tell(verdict: Verdict, show: Show) -> None:
 
 
 def _counted(verdict: Verdict) -> list[tuple[str, str]]:
-    emails, times = verdict.naive
     states = verdict.states
     done, failed = states.get("DONE", 0), states.get("FAILED", 0)
     return [
-        ("asking none", f"{emails} emails in {times} ticks' time"),
-        ("ticks", f"{verdict.ticks} were due, {verdict.runs} runs, duplicates {verdict.duplicates}"),
+        ("by the clock", f"up to {verdict.naive} emails a tick"),
+        (
+            "with Tickoff",
+            f"{verdict.ticks} ticks were due, {verdict.runs} runs, duplicates {verdict.duplicates}",
+        ),
         ("late writes", f"{verdict.refused} refused"),
         (
             "rows",

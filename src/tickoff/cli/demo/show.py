@@ -55,7 +55,7 @@ class Show(Protocol):
         """The same, of something that goes on for seconds."""
         ...
 
-    def rows(self, decided: int, total: int, rate: float, eta: float | None) -> None:
+    def rows(self, decided: int, total: int, rate: float) -> None:
         """How far the rows are at this moment."""
         ...
 
@@ -99,9 +99,9 @@ class PlainShow:
             self.say(text)
             self._told = text
 
-    def rows(self, decided: int, total: int, rate: float, eta: float | None) -> None:
+    def rows(self, decided: int, total: int, rate: float) -> None:
         """The same in figures."""
-        self.count(figures(decided, total, rate, eta))
+        self.count(figures(decided, total, rate))
 
 
 def show_for(plain: bool) -> Show:
@@ -116,9 +116,9 @@ def show_for(plain: bool) -> Show:
     return PlainShow() if console.is_dumb_terminal else TerminalShow(console)
 
 
-def figures(decided: int, total: int, rate: float, eta: float | None) -> str:
+def figures(decided: int, total: int, rate: float) -> str:
     """Such as "1,204 of 2,000 rows   231/s   3 s to go"."""
-    left = "" if eta is None or decided == total else f"   {eta:.0f} s to go"
+    left = f"   {(total - decided) / rate:.0f} s to go" if rate >= 1 and decided < total else ""
     return f"{decided:5,} of {total:,} rows   {rate:4.0f}/s{left}"
 
 

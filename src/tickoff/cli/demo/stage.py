@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -66,12 +66,12 @@ class Stage:
             time.sleep(_LOOK)
         raise Missed(missed)
 
-    def lease_left(self, job: str) -> float:
-        """Seconds until the lease on a job ends, as the store has it."""
+    def lease_left(self, job: str, fence: int) -> float:
+        """Seconds until the lease with this fence ends, as the store has it."""
         answer = self.jobs.store.read([full_name(self.namespace, job)])[0]
-        return max(0, answer.entry.until - answer.now) / 1000
+        return max(0, answer.entry.until - answer.now) / 1000 if answer.entry.fence == fence else 0.0
 
-    def select(self, query: sa.Select[tuple[T, ...]]) -> list[sa.Row[tuple[T, ...]]]:
+    def select(self, query: sa.Select[Any]) -> list[sa.Row[Any]]:
         """Ask the database."""
         with self.engine.connect() as connection:
             return list(connection.execute(query).all())

@@ -54,11 +54,11 @@ class TerminalShow:
         """The line that moves, too."""
         self.now(text)
 
-    def rows(self, decided: int, total: int, rate: float, eta: float | None) -> None:
+    def rows(self, decided: int, total: int, rate: float) -> None:
         """A bar, and the figures."""
         line = Table.grid(padding=(0, 1))
         bar = ProgressBar(total=max(total, 1), completed=decided, width=_BAR)
-        line.add_row(_INDENT, bar, figures(decided, total, rate, eta))
+        line.add_row(_INDENT, bar, figures(decided, total, rate))
         self._live.update(line)
 
     def _above(self, line: RenderableType) -> None:

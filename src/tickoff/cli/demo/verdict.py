@@ -39,10 +39,9 @@ class Verdict:
     missed: str = ""
 
     @property
-    def naive(self) -> tuple[int, int]:
-        """How many emails went out unasked, in how many ticks' time."""
-        times = [seen.at // self.period for seen in self._of("naive")]
-        return len(times), max(times) - min(times) + 1 if times else 0
+    def naive(self) -> int:
+        """The most emails that went out in the time of one tick when nobody asked."""
+        return max(Counter(seen.at // self.period for seen in self._of("naive")).values(), default=0)
 
     @property
     def ticks(self) -> int:

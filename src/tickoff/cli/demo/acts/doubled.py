@@ -17,12 +17,12 @@ _SETTLED = 300
 def doubled(stage: Stage, show: Show) -> None:
     """Three ticks, a line for each."""
     show.act(1, f"Ten servers, one newsletter every {EVERY:g} s; their clocks are wrong by minutes")
-    stage.fleet.do("newsletter")
+    stage.fleet.serve("newsletter")
     show.say(f"{'tick':10} {'each by its own clock':22}  with Tickoff", Tone.DIM)
     first = (stage.now() // _PERIOD + 1) * _PERIOD
     for tick in range(first, first + _TICKS * _PERIOD, _PERIOD):
         _tick(stage, show, tick)
-    stage.fleet.do("over")
+    stage.fleet.rest()
 
 
 def _tick(stage: Stage, show: Show, tick: int) -> None:

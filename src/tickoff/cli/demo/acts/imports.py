@@ -10,15 +10,18 @@ from ..journal import Seen
 from ..show import Show, at_clock
 from ..stage import Missed, Stage
 
-_LEAD = 1_500
+_LEAD = 1_000
+"""So soon (ms) a tick is due once all servers serve the job."""
+
+_WIDE = 300
 _SHORTEST, _LONGEST = 40_000, 60_000
 
 
 def begin(stage: Stage, show: Show, job: str) -> Seen:
     """Let the servers serve the job; the server that begins with it at the next tick."""
-    period = _soon_due(stage.now())
+    period = _soon_due(stage.now() + _LEAD + round(stage.fleet.took * 1000))
     tick = (stage.now() // period + 1) * period
-    stage.fleet.do(f"import {job} {period}ms")
+    stage.fleet.serve(f"import {job} {period}ms")
     return stage.until(
         lambda: next(stage.journal.of("begun", job=job), None),
         f"nobody began with {job}",
@@ -31,7 +34,7 @@ def taken_over(stage: Stage, show: Show, lost: Seen) -> Seen:
     return stage.until(
         lambda: next(stage.journal.of("begun", job=lost.job, tick=lost.tick, attempt=lost.attempt + 1), None),
         f"nobody took over the tick of {lost.job}",
-        lambda: show.count(f"the lease runs out in {stage.lease_left(lost.job):.1f} s"),
+        lambda: show.count(f"the lease runs out in {stage.lease_left(lost.job, lost.fence):.1f} s"),
     )
 
 
@@ -47,9 +50,9 @@ def written(stage: Stage, show: Show, by: Seen) -> None:
     show.say(f"{called(by.server)} has written the import of {at_clock(by.tick)}")
 
 
-def _soon_due(now: int) -> int:
-    """A period of about a minute, in ms, with a tick in two seconds: nobody should have to wait a minute."""
+def _soon_due(instant: int) -> int:
+    """A period of about a minute, in ms, with a tick at this instant or just after: nobody waits a minute."""
     for period in range(_LONGEST, _SHORTEST, -1):
-        if _LEAD <= period - now % period <= _LEAD + 300:
+        if -instant % period <= _WIDE:
             return period
     raise Missed("no period of about a minute has a tick soon")  # a hundred or so have one

@@ -29,4 +29,4 @@ def killed(stage: Stage, show: Show) -> None:
         Tone.GOOD,
     )
     imports.written(stage, show, second)
-    stage.fleet.do("over")
+    stage.fleet.rest()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 
 import sqlalchemy as sa
 
 from ....records.operator import Records
-from ....records.progress import Progress
+from ....tables.base import State
 from .. import application
 from ..fleet import called
 from ..show import Show, Tone
@@ -15,6 +15,7 @@ from ..stage import Stage
 
 ROWS = 2_000
 _KILL_AT = 0.25
+_LOOK = 0.2
 
 
 def rows(stage: Stage, show: Show) -> None:
@@ -25,24 +26,20 @@ def rows(stage: Stage, show: Show) -> None:
     try:
         with jobs.records(application.LOOK_UP) as records:
             records.table.install()
-            stage.fleet.do("look-up")
+            stage.fleet.serve("look-up")
             _work(stage, show, records)
-            stage.fleet.do("over")
+            stage.fleet.rest()
     finally:
         jobs.close()
 
 
 def _work(stage: Stage, show: Show, records: Records) -> None:
-    look = _looking(show, records)
-    stage.until(lambda: look().done >= ROWS * _KILL_AT or None, "the rows are not worked", _nothing)
+    seen = Looking(show, records)
+    stage.until(lambda: seen.decided >= ROWS * _KILL_AT or None, "the rows were not worked", seen.look)
     owner = _kill_one(stage, show, records)
-    stage.until(
-        lambda: (look() and not _held(records, owner)) or None,
-        "the dead server's rows were not swept",
-        _nothing,
-    )
+    stage.until(lambda: not _held(records, owner) or None, "a dead server's rows were not swept", seen.look)
     show.say("swept: its rows are PENDING again, for the others", Tone.GOOD)
-    stage.until(lambda: not _left(look()) or None, "the rows were not finished", _nothing)
+    stage.until(lambda: seen.decided == ROWS or None, "the rows were not finished", seen.look)
 
 
 def _kill_one(stage: Stage, show: Show, records: Records) -> str:
@@ -50,8 +47,7 @@ def _kill_one(stage: Stage, show: Show, records: Records) -> str:
     holding = max(records.table.holdings(), key=lambda holding: holding.records)
     number = stage.fleet.with_pid(int(holding.owner.rsplit(":", 2)[1]))
     stage.fleet.server(number).kill()
-    flying = _held(records, holding.owner)
-    show.say(f"kill -9 {called(number)}, with claims on {flying} rows", Tone.BAD)
+    show.say(f"kill -9 {called(number)}: it had claims on {_held(records, holding.owner)} rows", Tone.BAD)
     return holding.owner
 
 
@@ -59,26 +55,24 @@ def _held(records: Records, owner: str) -> int:
     return sum(holding.records for holding in records.table.holdings() if holding.owner == owner)
 
 
-def _left(progress: Progress) -> int:
-    return progress.pending + progress.in_flight
+class Looking:
+    """Looks how far the table is, and how fast the fleet says it is."""
 
+    def __init__(self, show: Show, records: Records) -> None:
+        self._show = show
+        self._records = records
+        self.decided = 0
 
-def _looking(show: Show, records: Records) -> Callable[[], Progress]:
-    """Look how far the fleet is, and show it."""
-
-    def look() -> Progress:
-        progress = records.progress()
-        show.rows(progress.done + progress.failed, progress.total, progress.rate, progress.eta)
-        return progress
-
-    return look
+    def look(self) -> None:
+        """Look, show, and leave the database alone for a moment."""
+        counts = self._records.table.counts()
+        self.decided = counts.get(State.DONE, 0) + counts.get(State.FAILED, 0)
+        rate = sum(report.rate for report in self._records.servers())
+        self._show.rows(self.decided, ROWS, rate)
+        time.sleep(_LOOK)
 
 
 def _stock(stage: Stage) -> None:
     phones = [{"phone": f"+91{90_000_000 + 7 * number:010}"} for number in range(ROWS)]
     with stage.engine.begin() as connection:
         connection.execute(sa.insert(application.contacts()), phones)
-
-
-def _nothing() -> None:
-    """The look itself shows how far it is."""

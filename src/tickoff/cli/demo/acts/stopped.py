@@ -27,7 +27,7 @@ def stopped(stage: Stage, show: Show) -> None:
         f"kill -CONT {server.pid}: {called(zombie.server)} knows nothing of it, and writes, too", Tone.BAD
     )
     _refused(stage, show, zombie)
-    stage.fleet.do("over")
+    stage.fleet.rest()
 
 
 def _refused(stage: Stage, show: Show, zombie: Seen) -> None:
