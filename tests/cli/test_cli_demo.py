@@ -40,7 +40,7 @@ import sys
 from tickoff import cli
 from tickoff.cli.demo import play
 if sys.argv[1:]:
-    play._ACTS = tuple(act for act in play._ACTS if act.__name__ == sys.argv.pop())
+    play._ACTS = tuple(act for act in play._ACTS if act.__name__ == sys.argv[1])
 sys.argv[1:] = ["demo"]
 cli.main()
 """
@@ -270,12 +270,10 @@ def _shown(environment: dict[str, str], folder: Path, *arguments: str) -> subpro
 
 def _outline(text: str) -> list[str]:
     """What two shows have in common: titles and verdict, without figures."""
-    shapes = [re.sub(r"\d[\d,.]*", "0", line).strip() for line in text.splitlines()]
-    titles = [shape for shape in shapes if re.match(r"0 \S", shape)]
-    return [
-        *titles,
-        *shapes[shapes.index("0 The verdict, from the log of the world outside and the database") :],
-    ]
+    lines = text.splitlines()
+    titles = [line for line in lines if re.match(r"\d\. ", line)]
+    verdict = lines[lines.index(next(line for line in titles if line.startswith("5. "))) :]
+    return titles + [re.sub(r"[\d,.]+", "0", " ".join(line.split())) for line in verdict]
 
 
 def _started(environment: dict[str, str], folder: Path, act: str) -> subprocess.Popen[str]:

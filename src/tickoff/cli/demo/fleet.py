@@ -36,14 +36,21 @@ class Fleet:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._servers: dict[int, Process] = {}
+        self._began = 0.0
         self.took = 0.0
-        """Seconds it took them to begin when they were told to serve last."""
+        """Seconds it took them to start, or to begin with what they were told to serve last."""
 
     def start(self) -> None:
         """Start every server; they come up side by side."""
         for number in range(1, SIZE + 1):
             arguments = [str(number), str(skew_of(number))]
             self._servers[number] = Process(called(number), "server", arguments, self._folder)
+        self._began = time.monotonic()
+
+    def up(self) -> None:
+        """Wait until all of them are there."""
+        self._hear(self.alive)
+        self._measure()
 
     @property
     def alive(self) -> list[int]:
@@ -63,19 +70,13 @@ class Fleet:
 
     def serve(self, what: str) -> None:
         """Let all that are left serve something; each of them does when this returns."""
-        began = time.monotonic()
+        self._began = time.monotonic()
         self._tell(what)
-        self.took = min(_SLOWEST, time.monotonic() - began)
+        self._measure()
 
     def rest(self) -> None:
         """Let all that are left serve nothing."""
         self._tell("over")
-
-    def hear(self, numbers: list[int]) -> None:
-        """A line from each."""
-        deadline = time.monotonic() + _ANSWER_LIMIT
-        for number in numbers:
-            self._servers[number].hear(deadline)
 
     def stop(self) -> None:
         """Let all leave by themselves, which frees what they hold; then make sure."""
@@ -89,4 +90,13 @@ class Fleet:
         numbers = self.alive
         for number in numbers:
             self._servers[number].tell(line)
-        self.hear(numbers)
+        self._hear(numbers)
+
+    def _hear(self, numbers: list[int]) -> None:
+        """A line from each."""
+        deadline = time.monotonic() + _ANSWER_LIMIT
+        for number in numbers:
+            self._servers[number].hear(deadline)
+
+    def _measure(self) -> None:
+        self.took = min(_SLOWEST, time.monotonic() - self._began)

@@ -40,7 +40,7 @@ def play(url: str | None, namespace: str | None, show: Show) -> Verdict:
 def _welcome(stage: Stage, show: Show, where: str) -> None:
     show.say(f"{SIZE} servers, each a process of its own, on {where}", Tone.TITLE)
     show.now("they start")
-    stage.fleet.hear(stage.fleet.alive)
+    stage.fleet.up()
 
 
 def _acts(stage: Stage, show: Show) -> str:

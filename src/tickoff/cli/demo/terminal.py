@@ -62,5 +62,5 @@ class TerminalShow:
         self._live.update(line)
 
     def _above(self, line: RenderableType) -> None:
-        self._live.update(Text())
+        self._live.update(Text(), refresh=True)  # else the old one is drawn once more
         self._live.console.print(line)
