@@ -127,11 +127,11 @@ def test_a_dead_server_is_told_once_and_nothing_is_started(tickoff: Tickoff, env
     ("act", "moment", "number"),
     [
         ("", "servers, each", signal.SIGINT),
+        ("", "servers, each", signal.SIGTERM),
         ("doubled", "by its own clock", signal.SIGINT),
         ("killed", "kill -9", signal.SIGINT),
         ("stopped", "kill -STOP", signal.SIGINT),
         ("rows", "of 2,000 rows", signal.SIGINT),
-        ("rows", "of 2,000 rows", signal.SIGTERM),
     ],
 )
 def test_an_interrupt_leaves_no_process_and_no_file(

@@ -48,7 +48,8 @@ def _begun(stage: Stage, show: Show, job: str, tick: int) -> Seen | None:
         return begun or (False if stage.now() > late else None)
 
     waiting = f"the next tick is due at {at_clock(tick)}"
-    return stage.until(look, f"nobody began with {job}", lambda: show.now(waiting)) or None
+    found: Seen | Literal[False] = stage.until(look, f"nobody began with {job}", lambda: show.now(waiting))
+    return found or None
 
 
 def taken_over(stage: Stage, show: Show, lost: Seen) -> Seen:
