@@ -54,6 +54,16 @@ def wait_seconds(value: Duration | None, field: str = "wait") -> float:
     return 0.0 if value is None else _wait_seconds(_hashable(value, field), field)
 
 
+def timeout_seconds(value: Duration | None, field: str = "timeout") -> float | None:
+    """Read how long work may last; None means as long as it likes."""
+    if value is None:
+        return None
+    length = seconds(_hashable(value, field), field)
+    if length <= 0:
+        raise ConfigError(f'{field}={value!r} leaves no time; use such as "10m", or leave it out')
+    return length
+
+
 def period_ms(value: Duration, field: str = "every") -> int:
     """Read the time between two ticks, in milliseconds."""
     length = seconds(_hashable(value, field), field)

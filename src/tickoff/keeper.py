@@ -98,7 +98,7 @@ class Judge:
         leases = self._watched.current()
         for lease in leases:
             if now >= lease.tell_at:
-                lease.lose("it could not be renewed in time")
+                lease.expire(now)
         return min((lease.tell_at for lease in leases if not lease.over), default=None)
 
     def after_fork(self) -> None:

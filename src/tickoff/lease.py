@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,9 @@ RENEW_AFTER = 1 / 3
 TELL_AFTER = 2 / 3
 """Fraction of the TTL without renewal after which the work is told that the lease is lost."""
 
+_TOO_LATE = "it could not be renewed in time"
+_TOO_LONG = "its work ran longer than its timeout"
+
 
 class Lease:
     """A name won, until released, lost or expired; renewed in the background for as long as it is referenced.
@@ -43,9 +47,11 @@ class Lease:
         self._referee = referee
         self._pid = os.getpid()
         self._lost: str = ""
+        self._limit = math.inf
         self._released = False
         self._on_loss: list[Callable[[], None]] = []
-        self._scope: _CancelScope | None = None
+        self._scope: CancelScope | None = None
+        self.renew_at = self.tell_at = self.deadline = sent
         self._good_from(sent)
 
     @property
@@ -165,6 +171,21 @@ class Lease:
         self._hold = replace(self._hold, until=answer.entry.until, ttl=answer.entry.ttl)
         self._good_from(sent)
 
+    def limit(self, seconds: float) -> None:
+        """Let the work last so long and no longer: sync code cannot be interrupted, but it can be told."""
+        self._limit = elapsed() + seconds
+        self.tell_at = min(self.tell_at, self._limit)
+        self._referee.keeper.keep(self)
+
+    @property
+    def overran(self) -> bool:
+        """Whether the work lasts, or lasted, longer than its limit."""
+        return self._lost == _TOO_LONG
+
+    def expire(self, now: float) -> None:
+        """Mark it lost, as nothing can renew it any more; its deadline is over."""
+        self.lose(_TOO_LONG if now >= self._limit else _TOO_LATE)
+
     def lose(self, why: str) -> None:
         """Mark it lost, once and for all, and tell the work; does no I/O."""
         if self._lost:
@@ -186,14 +207,14 @@ class Lease:
         """Count all deadlines from before the request was sent: the store counts from later on."""
         ttl = self._hold.ttl / 1000
         self.renew_at = sent + ttl * RENEW_AFTER
-        self.tell_at = sent + ttl * TELL_AFTER
+        self.tell_at = min(sent + ttl * TELL_AFTER, self._limit)
         self.deadline = sent + ttl
 
     def _why_lost(self) -> str:
         if self._pid != os.getpid():
             return "it is the parent process's"
         if not self._lost and not self._released and elapsed() >= self.tell_at:
-            self.lose("it could not be renewed in time")
+            self.expire(elapsed())
         return self._lost
 
     @property
@@ -220,7 +241,7 @@ class Lease:
 
     async def __aenter__(self) -> Self:
         self.check()
-        self._scope = _CancelScope(self)
+        self._scope = CancelScope(self)
         return self
 
     async def __aexit__(
@@ -238,7 +259,7 @@ class Lease:
             raise LeaseLost(self.name, lost or self._lost)
 
 
-class _CancelScope:
+class CancelScope:
     """Cancels the task that runs the body when the lease is lost, and knows its own cancellation again."""
 
     def __init__(self, lease: Lease) -> None:

@@ -20,6 +20,9 @@ UNSCHEDULED_LIFE = 7 * 24 * 3600 * 1000
 TOMBSTONE_LIFE = 3600 * 1000
 """How long (ms) a withdrawn race is remembered, should its request still be on its way."""
 
+STORE_FORGOT = "the store lost its data, a former holder may still be at work"
+"""The note of a race that was held off for a while because a store had forgotten the name."""
+
 RUNS_KEPT = 1000
 """Runs kept in the history of one name."""
 
@@ -290,7 +293,7 @@ def skipped(name: str, answer: Answer) -> Skipped:
         return replace(
             said,
             until=instant(entry.barrier),
-            note="the store lost its data, a former holder may still be at work",
+            note=STORE_FORGOT,
         )
     if why is Why.HELD:
         note = "" if entry.owner else "held by a program other than Tickoff"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..durations import Duration
 from ..stores.base import LeaseStore
 from .locks import Locks
+from .once import Onces
 from .serving import Serving
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Tickoff"]
 
 
-class Tickoff(Locks, Serving):
+class Tickoff(Locks, Onces, Serving):
     """Work for a fleet, refereed by the Redis or the database it already has.
 
     Making one connects to nothing and starts no thread; the environment is read at first use

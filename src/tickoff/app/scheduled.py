@@ -113,15 +113,19 @@ class Scheduled(Core):
 
     def _refuse_taken(self, name: str, work: Callable[..., Any]) -> None:
         """A function that was defined anew takes its own place; any other by the same name is a mistake."""
-        taken = self._jobs.get(name) or self._posts.get(name)
-        if taken is None:
+        former = self._function(name)
+        if former is None:
             return
-        former = taken.work
         if (former.__module__, former.__qualname__) != (work.__module__, work.__qualname__):
             raise ConfigError(
                 f"name={name!r} is {former.__module__}.{former.__qualname__} already; "
                 f"give {work.__qualname__} another one: name='…'"
             )
+
+    def _function(self, name: str) -> Callable[..., Any] | None:
+        """The function that has this name."""
+        taken = self._jobs.get(name) or self._posts.get(name)
+        return taken.work if taken else None
 
     def _full_jobs(self, only: str | None = None) -> list[Job]:
         """The jobs by their full names."""

@@ -9,7 +9,9 @@ import click
 from ..errors import TickoffError
 from .demo import demo
 from .exits import INTERRUPTED, report
+from .lock import lock
 from .next import next_ticks
+from .once import once
 from .schema import migrate, schema
 
 
@@ -22,7 +24,7 @@ def program() -> None:
     """
 
 
-for _command in (demo, next_ticks, schema, migrate):
+for _command in (demo, once, lock, next_ticks, schema, migrate):
     program.add_command(_command)
 
 

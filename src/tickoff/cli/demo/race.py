@@ -10,8 +10,8 @@ from pathlib import Path
 from ...errors import ConfigError
 from ...names import check_namespace, full_name
 from ...stores import open_store
+from ..interrupts import ending_tidily, held_back
 from .fleet import Fleet
-from .interrupts import ending_tidily, held_back
 from .show import Show
 from .verdict import Round, Turn, Verdict, count
 
