@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
+from typing import Any
 
 from .clocks import elapsed
 from .errors import ConfigError, StoreUnreachable
@@ -170,13 +171,13 @@ def board(namespace: str, name: str) -> str:
 def servers(referee: Referee, namespace: str) -> list[Server]:
     """Who is there."""
     notes = referee.store.notes(board(namespace, "servers"))
-    return [Server(**{**json.loads(note.text), "until": note.until}) for note in notes]
+    return [Server(**_known(Server, {**json.loads(note.text), "until": note.until})) for note in notes]
 
 
 def catalogs(referee: Referee, namespace: str) -> dict[str, list[Carried]]:
     """The jobs that servers carry, or carried lately, by the digest of their catalog."""
     notes = referee.store.notes(board(namespace, "jobs"))
-    return {note.key: [Carried(**job) for job in json.loads(note.text)] for note in notes}
+    return {note.key: [Carried(**_known(Carried, job)) for job in json.loads(note.text)] for note in notes}
 
 
 def fleet(referee: Referee, namespace: str) -> list[tuple[Server, list[Carried]]]:
@@ -184,6 +185,12 @@ def fleet(referee: Referee, namespace: str) -> list[tuple[Server, list[Carried]]
     known = catalogs(referee, namespace)
     present = [server for server in servers(referee, namespace) if server.owner != owner()]
     return [(server, known.get(server.catalog, [])) for server in present]
+
+
+def _known(kind: type[Carried | Server], told: dict[str, Any]) -> dict[str, Any]:
+    """What we know of a note: a newer Tickoff may tell more."""
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in told.items() if name in names}
 
 
 def _refuse_other_function(mine: Carried, other: Carried, server: Server) -> None:

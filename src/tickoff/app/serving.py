@@ -22,6 +22,7 @@ from ..requests import Requests
 from ..runs import Runs
 from ..serve import Service, wind_down
 from ..ticks import Ticks
+from ..watch import GRACE, Watch
 from .scheduled import Scheduled
 
 _log = logging.getLogger("tickoff")
@@ -34,13 +35,19 @@ class Serving(Scheduled):
     """What runs in the background between start and end."""
 
     def __init__(
-        self, *arguments: object, slots: int = 32, grace: Duration = "30s", **options: object
+        self,
+        *arguments: object,
+        slots: int = 32,
+        grace: Duration = "30s",
+        alarm: Duration | None = GRACE,
+        **options: object,
     ) -> None:
         super().__init__(*arguments, **options)
         if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
             raise ConfigError(f"slots={slots!r} is not a count; say how many ticks may run here at a time")
         self._slots = slots
         self._grace = wait_seconds(grace, "grace")
+        self._alarm = None if alarm is None else wait_seconds(alarm, "alarm")
         self._events = Events()
         self._services: list[Service] = []
 
@@ -100,6 +107,8 @@ class Serving(Scheduled):
             raise ConfigError(self._nothing_to_serve(only))
         namespace = self._namespace or ""
         services: list[Service] = [Presence(referee, namespace, jobs, version("tickoff"))]
+        if jobs and self._alarm is not None:  # before the ticks: it notes what was decided before them
+            services.append(Watch(referee, namespace, jobs, self._events, self._alarm))
         if jobs:
             runs = Runs(referee, self._eventloop, self._events, self._slots)
             services.append(Ticks(referee, jobs, runs, self._events))

@@ -624,6 +624,18 @@ class LeaseStoreContract:
             store.settle([Ending(hold=hold_of(won), outcome=Outcome.OK)])
         assert [run.tick for run in store.history(name, 3)] == [tick + 4, tick + 3, tick + 2]
 
+    def test_runs_of_many_names_are_told_in_one_trip(self, store: LeaseStore, name: str) -> None:
+        """From the given tick on, and of no other name."""
+        tick = store.now() - 10_000
+        for suffix in ("-a", "-b", "-c"):
+            for i in range(3):
+                won = race(store, name + suffix, tick=tick + i)
+                store.settle([Ending(hold=hold_of(won), outcome=Outcome.OK)])
+        found = store.runs([f"{name}-a", f"{name}-b", f"{name}-none"], tick + 1)
+        told = sorted((run.name, run.tick) for run in found)
+        assert told == [(name + s, tick + i) for s in ("-a", "-b") for i in (1, 2)]
+        assert store.runs([], 0) == []
+
     def test_another_lane_sees_the_same(self, store: LeaseStore, name: str) -> None:
         """`within` gives other connections to the same data."""
         won = race(store, name)

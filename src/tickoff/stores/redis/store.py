@@ -31,10 +31,11 @@ from ...model import (
     Why,
     won_entry,
 )
-from ..base import IO_LIMIT
+from ..base import IO_LIMIT, Finding
 from ..idle import Idle
 from ..wire import bid_values, ending_values, hold_values
 from .connect import RedisSource
+from .health import examine
 
 _log = logging.getLogger("tickoff")
 
@@ -131,6 +132,19 @@ class RedisStore:
         with self._reaching():
             lines = self.client.execute_command("ZREVRANGE", _keys(name)[2], 0, limit - 1)
         return [_run_of(name, line) for line in lines]
+
+    def runs(self, names: Sequence[str], since: int) -> list[Run]:
+        """The runs of these names for ticks from an instant on."""
+        with self._reaching(), self.client.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.execute_command("ZRANGEBYSCORE", _keys(name)[2], since, "+inf")
+            found = pipeline.execute()
+        return [_run_of(name, line) for name, lines in zip(names, found, strict=True) for line in lines]
+
+    def examine(self) -> list[Finding]:
+        """What is amiss with this Redis."""
+        with self._reaching():
+            return examine(self.address, self._source, self.client)
 
     def post(self, board: str, key: str, text: str, life: int) -> int:
         """Put a note on a board for `life` ms; says the time."""
