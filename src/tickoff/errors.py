@@ -7,9 +7,15 @@ TickoffError
 ├── LeaseLost          the lease ran out or was taken away while the work was under way
 ├── StaleFence         a newer holder has guarded its writes in this database
 └── FenceHeld          another transaction did not let go of the fence in time
+
+Not in the tree, because they are raised by the work and not by Tickoff: what a function of
+`@jobs.each` says of its record beside an answer (`Defer`, `Reject`, `Pause`). Any other exception is
+the record's fault: an attempt is charged and it is tried again later.
 """
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from .model import Skipped
 
@@ -77,3 +83,34 @@ class FenceHeld(TickoffError):
 
     def __reduce__(self) -> tuple[type[FenceHeld], tuple[str]]:
         return type(self), (self.name,)
+
+
+class Defer(Exception):
+    """Raised by the work: the provider's fault, not the record's; try again after a while, uncharged."""
+
+    def __init__(self, after: str | float | timedelta = 30.0, why: str = "") -> None:
+        super().__init__(after, why)
+        self.after = after
+        self.why = why
+
+    def __str__(self) -> str:
+        return self.why or f"deferred by {self.after}"
+
+
+class Reject(Exception):
+    """Raised by the work: this record can never be done; it is FAILED at once, with the reason."""
+
+    def __init__(self, why: str = "rejected by the work") -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Pause(Exception):
+    """Raised by the work: nothing can be done now (a wrong key, a spent budget); stop the pass everywhere.
+
+    Claims are given back uncharged; `tickoff records resume NAME` or `jobs.records(NAME).resume()` goes on.
+    """
+
+    def __init__(self, why: str = "paused by the work") -> None:
+        super().__init__(why)
+        self.why = why

@@ -23,7 +23,8 @@ class Tickoff(Locks, Onces, Operating):
 
     Making one connects to nothing and starts no thread; the environment is read at first use
     (`TICKOFF_URL`, `TICKOFF_NAMESPACE`). Without any URL, a SQLite file in the working folder
-    coordinates the processes of this machine. `slots` is how many ticks may run in this process at a time,
+    coordinates the processes of this machine. `database` is where the tables with records are, if not
+    where the leases are (`TICKOFF_DATABASE`). `slots` is how many ticks may run in this process at a time,
     `grace` how long they may go on after it was told to stop, `alarm` how late a tick may be before it is
     reported as missed (None: never).
     """
@@ -32,9 +33,12 @@ class Tickoff(Locks, Onces, Operating):
         self,
         url: str | sqlalchemy.Engine | redis.Redis | LeaseStore | None = None,
         *,
+        database: str | sqlalchemy.Engine | None = None,
         namespace: str | None = None,
         slots: int = 32,
         grace: Duration = "30s",
         alarm: Duration | None = GRACE,
     ) -> None:
-        super().__init__(url, namespace=namespace, slots=slots, grace=grace, alarm=alarm)
+        super().__init__(
+            url, database=database, namespace=namespace, slots=slots, grace=grace, alarm=alarm
+        )

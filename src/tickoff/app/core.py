@@ -29,8 +29,11 @@ class Core:
         self,
         url: str | sqlalchemy.Engine | redis.Redis | LeaseStore | None = None,
         *,
+        database: str | sqlalchemy.Engine | None = None,
         namespace: str | None = None,
     ) -> None:
+        self._url = url
+        self._database = database
         self._guard = threading.Lock()
         self._store = None if url is None else open_store(url)
         self._namespace = None if namespace is None else check_namespace(namespace)

@@ -97,7 +97,7 @@ class Scheduled(Core):
             check_name(name)
 
         def decorate(work: F) -> F:
-            called = name or _name_of(work)
+            called = name or name_of(work)
             self._refuse_taken(called, work)
             self._jobs[called] = Job(
                 name=called,
@@ -142,7 +142,7 @@ class Scheduled(Core):
         ]
 
 
-def _name_of(work: Callable[..., Any]) -> str:
+def name_of(work: Callable[..., Any]) -> str:
     """The function's own name, with dashes."""
     name = getattr(work, "__name__", "").replace("_", "-").strip("-")
     if not name or "<" in name:

@@ -23,7 +23,7 @@ from ..runs import Runs
 from ..serve import Service, wind_down
 from ..ticks import Ticks
 from ..watch import GRACE, Watch
-from .scheduled import Scheduled
+from .each import Each
 
 _log = logging.getLogger("tickoff")
 
@@ -31,7 +31,7 @@ _LAST_WORDS = 5.0
 """Seconds to tell the store how the last ticks ended."""
 
 
-class Serving(Scheduled):
+class Serving(Each):
     """What runs in the background between start and end."""
 
     def __init__(
@@ -103,7 +103,8 @@ class Serving(Scheduled):
     def _assembled(self, referee: Referee, only: str | None) -> list[Service]:
         """Presence first, since it may refuse; and last to go."""
         jobs, posts = self._full_jobs(only), self._full_posts(only)
-        if not jobs and not posts:
+        workers = self._record_workers(only)
+        if not jobs and not posts and not workers:
             raise ConfigError(self._nothing_to_serve(only))
         namespace = self._namespace or ""
         services: list[Service] = [Presence(referee, namespace, jobs, version("tickoff"))]
@@ -114,14 +115,15 @@ class Serving(Scheduled):
             services.append(Ticks(referee, jobs, runs, self._events))
             services.append(Requests(referee, namespace, jobs, runs))
         services += [Leader(referee, post, self._eventloop) for post in posts]
-        return services
+        return [*services, *workers]
 
     def _nothing_to_serve(self, only: str | None) -> str:
         if only is None:
             return (
-                "there is nothing to serve; decorate a function with @jobs.cron, @jobs.every or @jobs.leader"
+                "there is nothing to serve; decorate a function with @jobs.cron, @jobs.every, @jobs.leader "
+                "or @jobs.each"
             )
-        known = ", ".join(sorted([*self._jobs, *self._posts])) or "none"
+        known = ", ".join(sorted([*self._jobs, *self._posts, *self.record_names()])) or "none"
         return f"only={only!r} is no name of this application; it has: {known}"
 
     def _end(self, grace: float, hurry: object = None) -> None:

@@ -15,6 +15,7 @@ from .look import explain, history
 from .ls import ls
 from .next import next_ticks
 from .once import once
+from .records import records
 from .schema import migrate, schema
 from .serve import serve
 from .steer import pause, release, resume, trigger
@@ -29,7 +30,7 @@ def program() -> None:
     """
 
 
-_COMMANDS = (demo, once, lock, serve, next_ticks, schema, migrate)
+_COMMANDS = (demo, once, lock, serve, records, next_ticks, schema, migrate)
 _OPERATING = (ls, history, explain, trigger, pause, resume, release, doctor)
 
 for _command in (*_COMMANDS, *_OPERATING):

@@ -128,7 +128,12 @@ _SQLITE = Dialect(
 
 def dialect_of(engine: sa.Engine) -> Dialect:
     """The differences for an engine; other databases are refused."""
-    match engine.dialect.name:
+    return dialect_named(engine.dialect.name)
+
+
+def dialect_named(name: str) -> Dialect:
+    """The differences for a database by its name."""
+    match name:
         case "postgresql":
             return _POSTGRESQL
         case "mysql" | "mariadb":

@@ -37,6 +37,11 @@ class EngineSource(Protocol):
         """The name of the driver, as SQLAlchemy calls it."""
         ...
 
+    @property
+    def backend(self) -> str:
+        """The name of the database's kind, as SQLAlchemy calls it."""
+        ...
+
     def open(self, limit: float) -> sa.Engine:
         """An engine with connections of its own, which answer or fail within `limit` seconds."""
         ...
@@ -58,6 +63,11 @@ class UrlSource:
     def driver(self) -> str:
         """The driver we chose for the database."""
         return self.url.get_driver_name()
+
+    @property
+    def backend(self) -> str:
+        """The kind of database."""
+        return self.url.get_backend_name()
 
     def open(self, limit: float) -> sa.Engine:
         """An engine from the URL."""
@@ -107,6 +117,11 @@ class SharedSource:
         """The user's driver."""
         return self.engine.driver
 
+    @property
+    def backend(self) -> str:
+        """The kind of database."""
+        return self.engine.dialect.name
+
     def open(self, limit: float) -> sa.Engine:
         """An engine that connects as the user's does."""
         own = sa.create_engine(
@@ -122,14 +137,40 @@ def source_of(target: str | sa.Engine) -> EngineSource:
     """Where to keep leases, for an URL or an Engine."""
     if isinstance(target, str):
         return UrlSource(_beside(_normal(_parsed(target))))
-    if target.dialect.is_async:
-        raise ConfigError(
-            "an async Engine was given; Tickoff works in threads of its own, so pass the URL of the database"
-        )
+    _refuse_async(target)
     dialect_of(target)
     if target.dialect.name == "sqlite":  # leases need a file of their own
         return UrlSource(_beside(_normal(target.url)))
     return SharedSource(target)
+
+
+def database_of(target: str | sa.Engine) -> EngineSource:
+    """The user's own database, for an URL or an Engine: for what must be where the user's tables are."""
+    if isinstance(target, str):
+        url = _parsed(target)
+        _refuse_unknown_backend(url)
+        return UrlSource(_file_only(_normal(url)))
+    _refuse_async(target)
+    dialect_of(target)
+    if target.dialect.name == "sqlite":
+        return UrlSource(_file_only(_normal(target.url)))
+    return SharedSource(target)
+
+
+def _refuse_unknown_backend(url: sa.URL) -> None:
+    backend = url.get_backend_name()
+    if backend not in {"postgres", *_DRIVERS}:
+        raise ConfigError(
+            f"database={backend}://… is no database for records and writes; name one with postgresql://, "
+            "mysql://, mariadb:// or sqlite:///"
+        )
+
+
+def _refuse_async(engine: sa.Engine) -> None:
+    if engine.dialect.is_async:
+        raise ConfigError(
+            "an async Engine was given; Tickoff works in threads of its own, so pass the URL of the database"
+        )
 
 
 def _parsed(text: str) -> sa.URL:
@@ -158,6 +199,16 @@ def _beside(url: sa.URL) -> sa.URL:
     """
     if url.get_backend_name() != "sqlite":
         return url
+    path = _file_only(url).database or ""
+    if Path(path).name == _OWN_FILE or path.endswith(_SIDECAR):
+        return url
+    return url.set(database=path + _SIDECAR)
+
+
+def _file_only(url: sa.URL) -> sa.URL:
+    """Refuse what only one process could see."""
+    if url.get_backend_name() != "sqlite":
+        return url
     path = url.database or ""
     if not path or ":memory:" in path or "mode=memory" in str(url.query):
         raise ConfigError(
@@ -166,9 +217,7 @@ def _beside(url: sa.URL) -> sa.URL:
         )
     if path.startswith("file:"):
         raise ConfigError("SQLite 'file:' URIs are not supported; write sqlite:///path/to/file.db")
-    if Path(path).name == _OWN_FILE or path.endswith(_SIDECAR):
-        return url
-    return url.set(database=path + _SIDECAR)
+    return url
 
 
 def _connect_args(url: sa.URL, limit: float) -> dict[str, Any]:

@@ -130,7 +130,7 @@ MIGRATIONS: list[Migration] = [Migration(1, "leases, their history, notes", _cre
 
 def ddl(dialect_name: str) -> str:
     """The statements that make the schema, for a dialect, connecting to nothing."""
-    dialect = _dialect(dialect_name)
+    dialect = dialect_for(dialect_name)
     tables = [str(CreateTable(table).compile(dialect=dialect)).strip() for table in metadata.sorted_tables]
     row = f"INSERT INTO {version.name} (part, version) VALUES ('{PART}', {MIGRATIONS[-1].version})"  # noqa: S608 - constants
     return "".join(f"{statement};\n\n" for statement in [*tables, row])
@@ -161,7 +161,8 @@ def upgrade(connection: sa.Connection) -> list[Migration]:
 DIALECTS = ("sqlite", "postgresql", "mysql", "mariadb")
 
 
-def _dialect(name: str) -> sa.Dialect:
+def dialect_for(name: str) -> sa.Dialect:
+    """A dialect by its name, for printing statements without a connection."""
     if name not in DIALECTS:
         raise ConfigError(f"dialect {name!r} is unknown; use one of {', '.join(DIALECTS)}")
     # An URL without a driver's own name resolves the dialect without importing any driver.

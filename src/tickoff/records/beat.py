@@ -1,0 +1,99 @@
+"""Twice a second a worker reads whether it is paused, and once it posts what it did."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from ..clocks import elapsed
+from ..errors import StoreUnreachable
+from ..loops import Loop
+from ..names import owner
+from ..stores.base import LeaseStore
+from .hand import Hand
+from .job import RecordJob
+from .progress import LIFE, Rate, Report
+from .steering import Steered, Steering
+from .tally import Tally
+
+_log = logging.getLogger("tickoff")
+
+_EVERY = 0.5
+_POSTS = 2
+"""One beat in so many posts."""
+
+
+class Beat:
+    """A worker's word to the others, and theirs to it. Without an answer, the last word counts."""
+
+    def __init__(
+        self,
+        job: RecordJob,
+        board: str,
+        store: LeaseStore,
+        hand: Hand,
+        tally: Tally,
+        obey: Callable[[Steered], None],
+    ) -> None:
+        self._job = job
+        self._board = board
+        self._store = store
+        self._hand = hand
+        self._tally = tally
+        self._obey = obey
+        self._loop = Loop(f"tickoff-beat-{job.name}", self.step)
+        self.steering = Steering(self._board, self._store)
+        self._rate = Rate()
+        self._beats = 0
+        self._asked: str | None = None
+        self._unreachable = False
+
+    def start(self) -> None:
+        """Beat from now on, the first time at once."""
+        self._loop.wake_by(elapsed())
+
+    def pause(self, why: str) -> None:
+        """The work asked for a pause: here at once, everywhere with the next beat; safe from any thread."""
+        self._asked = why
+        self._obey(Steered(paused=True, by=owner(), why=why))
+        self._loop.wake_by(elapsed())
+
+    def step(self, now: float) -> float | None:
+        """Say, hear and obey; when to come back."""
+        try:
+            self._step(now)
+        except StoreUnreachable as error:
+            if not self._unreachable:
+                _log.warning("%s: working on with the last word heard: %s", self._job.name, error)
+            self._unreachable = True
+        else:
+            self._unreachable = False
+        return now + _EVERY
+
+    def stop(self) -> None:
+        """Say goodbye, so that nobody counts on this server any more."""
+        self._loop.stop()
+        try:
+            self._store.strike(self._board, owner())
+        except StoreUnreachable:
+            _log.debug("%s: the last note stays up until its life ends", self._job.name)
+
+    def _step(self, now: float) -> None:
+        if self._asked is not None:
+            self.steering.pause(self._asked)
+            self._asked = None
+        self._obey(self.steering.read())
+        if self._beats % _POSTS == 0:
+            self._store.post(self._board, owner(), self.report(now).text(), LIFE)
+        self._beats += 1
+
+    def report(self, now: float) -> Report:
+        """What is to be said of this server."""
+        counts = self._tally.counts
+        return Report(
+            owner(),
+            counts,
+            in_flight=self._hand.held,
+            rate=self._rate.learn(counts.done + counts.failed, now),
+            repeat=self._job.at_once + self._hand.flush,
+        )

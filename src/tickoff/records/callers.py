@@ -1,0 +1,252 @@
+"""Who calls the user's function: threads for `def`, tasks on the shared loop for `async def`.
+
+They are as many as the concurrency and live as long as the worker: what is done per record is kept small.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from ..clocks import elapsed
+from ..crew import Crew
+from ..errors import Defer, Pause, Reject
+from ..eventloop import EventLoop
+from ..tables.base import Record, Verdict
+from ..work import in_short
+from . import blame
+from .hand import Call, Hand
+from .job import RecordJob
+
+_log = logging.getLogger("tickoff")
+
+_TURN = 0.005
+"""Seconds after which calls that never wait let others have the event loop."""
+
+OnPause = Callable[[str], None]
+"""Told when the work asks for a pause, with the reason."""
+
+
+class Callers(Protocol):
+    """Whoever takes calls from the hand and makes them."""
+
+    def start(self) -> None:
+        """Begin to take calls."""
+        ...
+
+    def interrupt(self, call: Call, /) -> bool:
+        """End this call if that is possible; False if it is not."""
+        ...
+
+    def stop(self) -> None:
+        """Cancel what can be cancelled; the hand is closed by now."""
+        ...
+
+
+def callers_of(job: RecordJob, hand: Hand, loop: EventLoop, on_pause: OnPause) -> Callers:
+    """Those who fit the job's function."""
+    ends = Ends(job, on_pause)
+    return Tasks(job, hand, loop, ends) if job.is_async else Threads(job, hand, ends)
+
+
+class Ends:
+    """What the end of a call means for its records."""
+
+    def __init__(self, job: RecordJob, on_pause: OnPause) -> None:
+        self._job = job
+        self._on_pause = on_pause
+        self._seen: set[type[BaseException]] = set()
+
+    def value(self, call: Call, value: Any) -> Sequence[Verdict]:
+        """The call returned."""
+        return [blame.answered(self._job, call.records[0], value)]
+
+    def error(self, call: Call, error: BaseException) -> Sequence[Verdict]:
+        """The call raised."""
+        if isinstance(error, Pause):
+            self._on_pause(error.why)
+        elif not isinstance(error, Defer | Reject):
+            self._report(error)
+        return [blame.raised(self._job, record, error) for record in call.records]
+
+    def overdue(self, call: Call) -> Sequence[Verdict]:
+        """The call took too long and was ended."""
+        return [blame.timed_out(self._job, record) for record in call.records]
+
+    def _report(self, error: BaseException) -> None:
+        """The first of each kind with its traceback: a million records may fail alike."""
+        first = type(error) not in self._seen
+        self._seen.add(type(error))
+        level = logging.ERROR if first else logging.DEBUG
+        about = {"job": self._job.name}
+        _log.log(level, "%s: %s", self._job.name, in_short(error), exc_info=error, extra=about)
+
+
+def _argument(job: RecordJob, records: Sequence[Record]) -> Any:
+    return records[0].row if job.per_call is None else [record.row for record in records]
+
+
+class Threads:
+    """Threads of ours for a plain function; one that hangs keeps its thread."""
+
+    def __init__(self, job: RecordJob, hand: Hand, ends: Ends) -> None:
+        self._job = job
+        self._hand = hand
+        self._ends = ends
+        self._crew = Crew(f"records-{job.name}")
+
+    def start(self) -> None:
+        """Begin to take calls."""
+        for _ in range(self._job.concurrency):
+            self._crew.start(self._work)
+
+    def interrupt(self, _call: Call) -> bool:
+        """A thread cannot be ended from outside."""
+        return False
+
+    def stop(self) -> None:
+        """The threads end by themselves, the hand being closed."""
+        self._crew.dismiss()
+
+    def _work(self) -> None:
+        hand = self._hand
+        while (call := hand.wait(elapsed)) is not None:
+            hand.answer(call, self._made(call))
+
+    def _made(self, call: Call) -> Sequence[Verdict]:
+        try:
+            value = self._job.function(_argument(self._job, call.records))
+        except BaseException as error:  # noqa: BLE001 - whatever the user's function raises is its record's fault
+            return self._ends.error(call, error)
+        return self._ends.value(call, value)
+
+
+class Tasks:
+    """Tasks on the shared event loop for an async function."""
+
+    def __init__(self, job: RecordJob, hand: Hand, loop: EventLoop, ends: Ends) -> None:
+        self._job = job
+        self._hand = hand
+        self._shared = loop
+        self._ends = ends
+        self._futures: list[Future[None]] = []
+        self._tasks: dict[Call, asyncio.Task[Any]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changed: asyncio.Event | None = None
+        self._waiting = 0
+        hand.on_change = self._wake
+
+    def start(self) -> None:
+        """Begin to take calls."""
+        self._futures = [self._shared.submit(self._work()) for _ in range(self._job.concurrency)]
+
+    def interrupt(self, call: Call) -> bool:
+        """Cancel the task that makes the call, unless it goes on to another one first."""
+        return self._soon(self._cancel, call)
+
+    def stop(self) -> None:
+        """Cancel them all; what they were at goes back uncharged."""
+        for future in self._futures:
+            future.cancel()
+        self._wake()
+
+    async def _work(self) -> None:
+        begun = 0.0
+        self._loop = asyncio.get_running_loop()
+        while not self._hand.closed:
+            now = elapsed()
+            call = self._hand.take(now) or await self._next()
+            if call is None:
+                return
+            if now - begun >= _TURN:
+                begun = now
+                await self._let_others(call)
+            self._hand.answer(call, await self._made(call))
+
+    async def _let_others(self, call: Call) -> None:
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self._hand.untake(call)
+            raise
+
+    async def _next(self) -> Call | None:
+        """The next call, waiting for it; None when there will be none."""
+        if self._changed is None:
+            self._changed = asyncio.Event()
+        self._waiting += 1
+        try:
+            return await self._awaited(self._changed)
+        finally:
+            self._waiting -= 1
+
+    async def _awaited(self, changed: asyncio.Event) -> Call | None:
+        while not self._hand.closed:
+            changed.clear()
+            call = self._hand.take(elapsed())
+            if call is not None:
+                return call
+            await changed.wait()
+        return None
+
+    async def _made(self, call: Call) -> Sequence[Verdict]:
+        task = self._tasks[call] = _this_task()
+        try:
+            value = await self._awaitable(call)
+        except asyncio.CancelledError as error:
+            return self._cancelled(call, task, error)
+        except BaseException as error:  # noqa: BLE001 - whatever the user's function raises is its record's fault
+            return self._ends.error(call, error)
+        finally:
+            del self._tasks[call]
+        if call.overdue and task.cancelling():
+            task.uncancel()  # it was cancelled, and answered all the same
+        return self._ends.value(call, value)
+
+    def _awaitable(self, call: Call) -> Awaitable[Any]:
+        awaitable: Awaitable[Any] = self._job.function(_argument(self._job, call.records))
+        return awaitable
+
+    def _cancelled(
+        self, call: Call, task: asyncio.Task[Any], error: asyncio.CancelledError
+    ) -> Sequence[Verdict]:
+        """By us, because it took too long; by the function itself; or from outside: nobody's fault."""
+        if not task.cancelling():
+            return self._ends.error(call, error)
+        if call.overdue and task.uncancel() == 0:
+            return self._ends.overdue(call)
+        self._hand.untake(call)
+        raise error
+
+    def _cancel(self, call: Call) -> None:
+        task = self._tasks.get(call)
+        if task is not None:
+            task.cancel(msg="the call took too long")
+
+    def _wake(self) -> None:
+        if self._waiting:
+            self._soon(self._tell)
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+
+    def _soon(self, what: Callable[..., None], *arguments: Any) -> bool:
+        loop = self._loop
+        if loop is None:
+            return False
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+            loop.call_soon_threadsafe(what, *arguments)
+            return True
+        return False
+
+
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("calls are made in tasks of the event loop")
+    return task

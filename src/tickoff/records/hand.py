@@ -1,0 +1,337 @@
+"""What this process has in hand: records claimed and not started, running, answered and not yet written.
+
+The bound on repeated calls is kept here: no call starts while a whole flush is unwritten, so a process
+that dies leaves at most concurrency x per_call + one flush to be called again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..tables.base import Batch, Key, Record, Verdict
+from .job import RecordJob
+
+RENEW_AFTER = 1 / 3
+"""Fraction of its TTL after which a claim is renewed."""
+
+
+class Claim:
+    """A batch of ours: how long it is good, and how many of its records are not written yet."""
+
+    __slots__ = ("alone", "deadline", "lost", "open", "records", "renew_at", "token", "ttl")
+
+    def __init__(self, batch: Batch, sent: float, ttl: float) -> None:
+        self.token = batch.token
+        self.alone = batch.alone
+        self.records = batch.records
+        self.open = len(batch.records)
+        self.ttl = ttl
+        self.lost = False
+        self.good_from(sent)
+
+    def good_from(self, sent: float) -> None:
+        """Count from before the request was sent: the database counts from later on."""
+        self.renew_at = sent + self.ttl * RENEW_AFTER
+        self.deadline = sent + self.ttl
+
+    def record(self, key: Key) -> Record:
+        """The record of this key."""
+        return next(record for record in self.records if record.key == key)
+
+
+class Call:
+    """Records handed to the function together."""
+
+    __slots__ = ("claim", "overdue", "records", "started")
+
+    def __init__(self, claim: Claim, records: Sequence[Record], started: float) -> None:
+        self.claim = claim
+        self.records = records
+        self.started = started
+        self.overdue = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """What is to be written for one claim: verdicts, and records that were not started."""
+
+    claim: Claim
+    verdicts: Sequence[Verdict]
+    back: Sequence[Key]
+    last: bool
+    """Whether nothing of the claim is left after it."""
+
+
+@dataclass(slots=True)
+class _Unwritten:
+    """What waits to be written for one claim."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    back: list[Key] = field(default_factory=list)
+
+
+def _nobody(*_news: object) -> None:
+    """Nobody wants to be told."""
+
+
+class Hand:
+    """Records between the database and the calls; safe to use from all threads."""
+
+    def __init__(self, job: RecordJob) -> None:
+        self._per_call = job.records_per_call
+        self._concurrency = job.concurrency
+        self._changed = threading.Condition(threading.Lock())
+        self._ready: deque[tuple[Claim, Record]] = deque()
+        self._running: set[Call] = set()
+        self._abandoned: set[Call] = set()
+        self._claims: set[Claim] = set()
+        self._unwritten: dict[Claim, _Unwritten] = {}
+        self._answers = 0
+        self._collectable = 0
+        self._waiting = 0
+        self._closed = False
+        self.flush = self._per_call
+        """So many answers may be unwritten; no call starts while there are more."""
+        self.finished = 0
+        """Records answered so far."""
+        self.on_low: Callable[[], None] = _nobody
+        self.on_answers: Callable[[bool], None] = _nobody
+        self.on_change: Callable[[], None] = _nobody
+
+    # What the callers need.
+
+    def take(self, now: float) -> Call | None:
+        """The next call to make, None when there is none at this instant."""
+        with self._changed:
+            return self._take(now)
+
+    def wait(self, clock: Callable[[], float]) -> Call | None:
+        """The next call to make, waiting for it; None when the hand was closed."""
+        with self._changed:
+            while not self._closed:
+                call = self._take(clock())
+                if call is not None:
+                    return call
+                self._waiting += 1
+                self._changed.wait(_LONGEST_WAIT)
+                self._waiting -= 1
+            return None
+
+    def answer(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
+        """Take in how a call ended; False when that was decided before, because it took too long."""
+        with self._changed:
+            if call not in self._running:
+                self._abandoned.discard(call)
+                self._tell()
+                return False
+            self._running.discard(call)
+            self._decide(call, verdicts)
+            return True
+
+    def abandon(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
+        """Decide on a call that goes on running: it keeps its place among those that may run."""
+        with self._changed:
+            if call not in self._running:
+                return False
+            self._running.discard(call)
+            self._abandoned.add(call)
+            self._decide(call, verdicts)
+            return True
+
+    def untake(self, call: Call) -> None:
+        """Nothing is to be said of this call: its records go back as they were."""
+        with self._changed:
+            if call in self._running:
+                self._running.discard(call)
+                self._put_back(call.claim, [record.key for record in call.records])
+
+    def calls(self) -> list[Call]:
+        """Those that run now."""
+        with self._changed:
+            return list(self._running)
+
+    # What the claimer needs.
+
+    def add(self, claim: Claim) -> None:
+        """Take a claim in hand."""
+        with self._changed:
+            self._claims.add(claim)
+            self._ready.extend((claim, record) for record in claim.records)
+            self._tell()
+
+    def drop_ready(self) -> None:
+        """Nothing more is to be started: what is ready goes back."""
+        with self._changed:
+            self._back_if(lambda _claim: True)
+
+    @property
+    def ready(self) -> int:
+        """How many records are claimed and not started."""
+        return len(self._ready)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is ready, running or unwritten."""
+        return not self._claims
+
+    @property
+    def stuck(self) -> bool:
+        """Whether every place is taken by a call that was given up and goes on running."""
+        return len(self._abandoned) >= self._concurrency
+
+    # What the keeper of claims needs.
+
+    def claims(self) -> list[Claim]:
+        """Those of which anything is left."""
+        with self._changed:
+            return list(self._claims)
+
+    def renewed(self, claims: Iterable[Claim], sent: float) -> None:
+        """These are good for another TTL."""
+        with self._changed:
+            for claim in claims:
+                claim.good_from(sent)
+            self._tell()
+
+    def lose(self, claim: Claim) -> None:
+        """It is no longer wholly ours: nothing of it is started any more."""
+        with self._changed:
+            claim.lost = True
+            claim.deadline = float("-inf")
+            self._back_if(lambda held: held is claim)
+
+    # What the flusher needs.
+
+    def collect(self) -> list[Flush]:
+        """Take what is to be written; it counts as unwritten until `written` or `not_written`."""
+        with self._changed:
+            taken, self._unwritten = self._unwritten, {}
+            self._collectable = 0
+            return [_flush(claim, waiting) for claim, waiting in taken.items()]
+
+    def written(self, flush: Flush, again: Sequence[Verdict]) -> None:
+        """It is written or refused, except `again`, which has to be tried once more."""
+        with self._changed:
+            self._answers -= len(flush.verdicts)
+            flush.claim.open -= len(flush.verdicts) + len(flush.back) - len(again)
+            if again:
+                self._keep(flush.claim, again)
+            self._close_if_done(flush.claim)
+            self._tell()
+
+    def not_written(self, flush: Flush) -> None:
+        """The database did not answer: all of it has to be tried once more."""
+        with self._changed:
+            self._answers -= len(flush.verdicts)
+            self._keep(flush.claim, flush.verdicts)
+            self._waiting_for(flush.claim).back.extend(flush.back)
+
+    @property
+    def unwritten(self) -> int:
+        """How many answers are not written yet."""
+        return self._answers
+
+    @property
+    def returning(self) -> bool:
+        """Whether records wait to be given back."""
+        return bool(self._unwritten)
+
+    @property
+    def running(self) -> int:
+        """How many calls are under way."""
+        return len(self._running)
+
+    @property
+    def held(self) -> int:
+        """How many records are in hand, in whatever way."""
+        with self._changed:
+            return sum(claim.open for claim in self._claims)
+
+    def close(self) -> None:
+        """No call starts any more."""
+        with self._changed:
+            self._closed = True
+            self._back_if(lambda _claim: True)
+            self._tell()
+
+    @property
+    def closed(self) -> bool:
+        """Whether no call starts any more."""
+        return self._closed
+
+    def _take(self, now: float) -> Call | None:
+        if self._closed or not self._ready or self._answers >= self.flush:
+            return None
+        claim, record = self._ready[0]
+        if claim.deadline <= now:
+            return None
+        before = len(self._ready)
+        self._ready.popleft()
+        records = (record,) if self._per_call == 1 else self._with_neighbours(claim, record)
+        call = Call(claim, records, now)
+        self._running.add(call)
+        if before >= self.flush > len(self._ready):
+            self.on_low()
+        return call
+
+    def _with_neighbours(self, claim: Claim, record: Record) -> Sequence[Record]:
+        records = [record]
+        while len(records) < self._per_call and self._ready and self._ready[0][0] is claim:
+            records.append(self._ready.popleft()[1])
+        return records
+
+    def _decide(self, call: Call, verdicts: Sequence[Verdict]) -> None:
+        self.finished += len(call.records)
+        self._keep(call.claim, verdicts)
+
+    def _keep(self, claim: Claim, verdicts: Sequence[Verdict]) -> None:
+        """These answers wait for the flusher: told of the first, of half a flush, and when no more will come."""
+        before = self._collectable
+        self._answers += len(verdicts)
+        self._collectable += len(verdicts)
+        self._waiting_for(claim).verdicts.extend(verdicts)
+        last, half = not self._running and not self._ready, self.flush // 2
+        if before == 0 or last or before < half <= self._collectable:
+            self.on_answers(last or self._collectable >= half)
+
+    def _back_if(self, wanted: Callable[[Claim], bool]) -> None:
+        stay: deque[tuple[Claim, Record]] = deque()
+        for claim, record in self._ready:
+            if wanted(claim):
+                self._put_back(claim, [record.key])
+            else:
+                stay.append((claim, record))
+        self._ready = stay
+
+    def _put_back(self, claim: Claim, keys: Sequence[Key]) -> None:
+        self._waiting_for(claim).back.extend(keys)
+        self.on_answers(True)
+
+    def _waiting_for(self, claim: Claim) -> _Unwritten:
+        waiting = self._unwritten.get(claim)
+        if waiting is None:
+            waiting = self._unwritten[claim] = _Unwritten()
+        return waiting
+
+    def _close_if_done(self, claim: Claim) -> None:
+        if claim.open == 0:
+            self._claims.discard(claim)
+            if not self._claims:
+                self.on_low()
+
+    def _tell(self) -> None:
+        if self._waiting:
+            self._changed.notify_all()
+        self.on_change()
+
+
+_LONGEST_WAIT = 1.0
+"""Waiting callers look up so often, should the machine have been suspended."""
+
+
+def _flush(claim: Claim, waiting: _Unwritten) -> Flush:
+    last = claim.open == len(waiting.verdicts) + len(waiting.back)
+    return Flush(claim, waiting.verdicts, waiting.back, last)

@@ -1,0 +1,114 @@
+"""What people, ticks and the command line do to the records of a job."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Self
+
+from ..clocks import elapsed
+from ..eventloop import EventLoop
+from ..referee import Referee
+from ..tables.base import RecordTable, Swept
+from ..tick import Tick
+from .job import RecordJob
+from .names import Names
+from .onepass import Pass, Passed
+from .progress import Estimate, Progress, Report, read_report, with_steering
+from .steering import Steered, Steering
+from .worker import Worker
+
+_RECOUNT = 30.0
+"""Seconds between two full counts…"""
+
+_REST = 100
+"""…and at least so many times what the last one took."""
+
+GRACE = 30.0
+"""Seconds that running calls have to end when a pass is interrupted."""
+
+
+def _nobody() -> None:
+    """Nobody looks on."""
+
+
+class Records:
+    """The records of one job: steer them, look at them, or work them in this process."""
+
+    def __init__(
+        self, job: RecordJob, names: Names, table: RecordTable, referee: Referee, loop: EventLoop
+    ) -> None:
+        self.job = job
+        self.table = table
+        self._names = names
+        self._referee = referee
+        self._loop = loop
+        self._steering = Steering(names.board, referee.store)
+        self._estimate = Estimate()
+        self._count_at = 0.0
+
+    def reopen(self, where: str | Any = None, *, tick: Tick | None = None) -> int:
+        """Make DONE rows PENDING again, so that all servers work them anew; how many.
+
+        With a tick, only rows finished before it: a tick that is retried pays nothing twice.
+        """
+        before: datetime | None = None if tick is None else tick.at
+        return self.table.reopen(where, finished_before=before)
+
+    def retry(self, error: str | None = None) -> int:
+        """Make FAILED rows PENDING again with all their attempts (if the error is LIKE this); how many."""
+        return self.table.retry(error)
+
+    def pause(self, why: str) -> Steered:
+        """Stop the work on all servers within a second: claims are given back, running calls may end."""
+        return self._steering.pause(why)
+
+    def resume(self) -> Steered:
+        """Go on, on all servers."""
+        return self._steering.resume()
+
+    def sweep(self) -> Swept:
+        """Put back now what dead workers left in flight, rows included whose claim nobody knows."""
+        return self.table.sweep(self.job.attempts, self.job.backoff.first, deep=True)
+
+    def progress(self) -> Progress:
+        """How far the fleet is; the table is counted in full only now and then."""
+        now, reports = elapsed(), self.servers()
+        if now >= self._count_at:
+            self._estimate.count(self.table.counts(), reports)
+            self._count_at = elapsed() + max(_RECOUNT, (elapsed() - now) * _REST)
+        steered = self._steering.read()
+        found = self._estimate.progress(reports)
+        return with_steering(found, paused=steered.paused, by=steered.by, why=steered.why)
+
+    def servers(self) -> list[Report]:
+        """What the servers that are alive say of their work."""
+        return [read_report(note) for note in self._referee.store.notes(self._names.board)]
+
+    def run(
+        self,
+        look: Callable[[], None] = _nobody,
+        *,
+        grace: float = GRACE,
+        stop: threading.Event | None = None,
+    ) -> Passed:
+        """Work in this process until no record is PENDING or IN_FLIGHT anywhere, or until paused.
+
+        `look` is called now and then meanwhile; setting `stop` ends it early.
+        """
+        return Pass(self.worker(), self.table, grace).run(look, stop or threading.Event())
+
+    def worker(self) -> Worker:
+        """A worker for this process, to be started and stopped by whoever asked for it."""
+        return Worker(self.job, self._names, self.table, self._referee, self._loop)
+
+    def close(self) -> None:
+        """Close the connections to the table; used again, it opens new ones."""
+        self.table.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

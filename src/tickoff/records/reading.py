@@ -1,0 +1,102 @@
+"""The arguments of `@jobs.each(...)`, read and checked before anything is connected to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..durations import Duration, seconds, ttl_ms
+from ..errors import ConfigError
+from ..tables.base import Plan
+from .backoff import backoff_of
+from .job import RecordJob
+
+Columns = str | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A job over records that has no function yet."""
+
+    plan: Plan
+    options: dict[str, Any]
+
+    def of(self, function: Callable[..., Any], name: str) -> RecordJob:
+        """The job of this name that calls this function."""
+        return RecordJob(name=name, function=function, plan=self.plan, **self.options)
+
+
+def read_job(
+    table: str,
+    *,
+    status: str,
+    key: Columns,
+    result: Columns,
+    where: Any,
+    columns: Columns | None,
+    per_call: int | None,
+    concurrency: int,
+    ttl: Duration,
+    timeout: Duration | None,
+    attempts: int,
+    backoff: Duration | tuple[Duration, Duration],
+) -> Described:
+    """The job as the arguments describe it; a wrong one is refused by its name."""
+    length = ttl_ms(ttl) / 1000
+    plan = Plan(
+        table=_text(table, "table"),
+        status=_text(status, "status"),
+        key=_names(key, "key"),
+        result=_names(result, "result"),
+        columns=None if columns is None else _names(columns, "columns"),
+        where=_where(where),
+    )
+    options = {
+        "concurrency": _count(concurrency, "concurrency"),
+        "per_call": None if per_call is None else _count(per_call, "per_call"),
+        "ttl": length,
+        "timeout": length if timeout is None else _positive(timeout, "timeout"),
+        "attempts": _count(attempts, "attempts"),
+        "backoff": backoff_of(backoff),
+    }
+    return Described(plan, options)
+
+
+def _text(value: Any, field: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"{field}={value!r} is not a name; give the name as the database knows it")
+    return value
+
+
+def _names(value: Any, field: str) -> tuple[str, ...]:
+    listed = (value,) if isinstance(value, str) else value
+    if not isinstance(listed, Sequence):
+        raise ConfigError(f'{field}={value!r} is not a column; write "a" or ("a", "b")')
+    names = tuple(_text(name, field) for name in listed)
+    if len(set(names)) != len(names):
+        raise ConfigError(f"{field}={value!r} names a column twice; name it once")
+    return names
+
+
+def _where(value: Any) -> Any:
+    if value is None or isinstance(value, sa.ColumnElement) or (isinstance(value, str) and value.strip()):
+        return value
+    raise ConfigError(
+        f"where={value!r} is no condition; write SQL such as \"country = 'IN'\" or an SQLAlchemy expression"
+    )
+
+
+def _count(value: Any, field: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigError(f"{field}={value!r} is not a number above zero; give 1 or more")
+    return value
+
+
+def _positive(value: Duration, field: str) -> float:
+    length = seconds(value, field)
+    if length <= 0:
+        raise ConfigError(f'{field}={value!r} is not above zero; give a duration such as "30s"')
+    return length

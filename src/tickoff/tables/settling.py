@@ -1,0 +1,255 @@
+"""Settling: verdicts become states, guarded by IN_FLIGHT and the claim's token, result and DONE together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sqlalchemy as sa
+
+from .base import Charged, Deferred, Done, Failed, Key, Settled, State, Verdict
+from .database import Database, Prepared, RowsLocked
+from .dialects import Moment
+from .ledger import ledger
+from .rows import Rows, chunks, columns_of
+
+LONGEST_ERROR = 2000
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to change rows: the columns that differ from row to row, and what they become."""
+
+    given: tuple[tuple[str, Any], ...]
+    """Names and types of the values given for each row."""
+    change: Callable[[Callable[[str], Any]], dict[Any, Any]]
+    """The new values of the columns, from what is given."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of what is given."""
+        return [name for name, _ in self.given]
+
+    @property
+    def unfit_for_arrays(self) -> bool:
+        """Whether a value is itself an array, which would melt into the others."""
+        return any(isinstance(kind, sa.ARRAY) for _, kind in self.given)
+
+
+Ways = list[tuple[Way, list[tuple[Any, ...]]]]
+
+
+class Settling:
+    """The statements of flushes on one shape."""
+
+    def __init__(self, rows: Rows, database: Database) -> None:
+        self._rows = rows
+        self._shape = rows.shape
+        self._dialect = rows.dialect
+        self._database = database
+
+    def settle(self, token: str, verdicts: Sequence[Verdict], *, last: bool) -> Settled:
+        """Write what is still ours; tell apart what was written before, what is locked and what is lost."""
+        ways = self._sorted(verdicts)
+        if self._dialect.takes_arrays and not any(way.unfit_for_arrays for way, _ in ways):
+            written = self._all_at_once(token, ways, last=last)
+        else:
+            written = self._database.atomically(
+                lambda connection: self._step_by_step(connection, token, ways, last=last)
+            )
+        rest = [verdict.key for verdict in verdicts if verdict.key not in written]
+        return self._told(token, written, rest, last=last) if rest else Settled(written)
+
+    def close(self, token: str) -> None:
+        """Strike the claim off the ledger."""
+        self._database.atomically(lambda connection: self.strike(connection, token))
+
+    def strike(self, connection: sa.Connection, token: str) -> None:
+        """The same, within a transaction."""
+        connection.execute(self._strike, {"token": token})
+
+    @cached_property
+    def _strike(self) -> sa.Delete:
+        mine = (ledger.c.record == self._shape.record) & (ledger.c.token == sa.bindparam("token"))
+        return sa.delete(ledger).where(mine)
+
+    def _told(self, token: str, written: frozenset[Key], rest: Sequence[Key], *, last: bool) -> Settled:
+        """What became of those that were not written now."""
+        states = self._database.read(lambda connection: self._states(connection, token, rest))
+        busy = frozenset(key for key, state in states.items() if state == State.IN_FLIGHT)
+        if last and not busy:
+            self.close(token)
+        return Settled(written | (states.keys() - busy), frozenset(rest) - states.keys(), busy)
+
+    def _all_at_once(self, token: str, ways: Ways, *, last: bool) -> frozenset[Key]:
+        """Each way by one statement; the last one strikes the claim off if it wrote all it was given."""
+        written: set[Key] = set()
+        expected = 0
+        for way, values in ways:
+            expected += len(values)
+            closing = last and (way, values) == ways[-1] and expected == len(written) + len(values)
+            bound = columns_of(values, "g") | {"token": token, "expected": len(values) if closing else -1}
+            written |= {tuple(row) for row in self._flush(way, bound)}
+        return frozenset(written)
+
+    def _step_by_step(
+        self, connection: sa.Connection, token: str, ways: Ways, *, last: bool
+    ) -> frozenset[Key]:
+        written: set[Key] = set()
+        for way, values in ways:
+            written |= self._one_by_one(connection, way, token, values)
+        if last and len(written) == sum(len(values) for _, values in ways):
+            self.strike(connection, token)
+        return frozenset(written)
+
+    def _sorted(self, verdicts: Sequence[Verdict]) -> Ways:
+        names = self._shape.plan.result
+        done = [(*v.key, *map(v.values.get, names)) for v in verdicts if isinstance(v, Done)]
+        put = [(*v.key, *_put_values(v)) for v in verdicts if not isinstance(v, Done)]
+        return [(way, values) for way, values in ((self._done, done), (self._put, put)) if values]
+
+    def _flush(self, way: Way, bound: dict[str, Any]) -> Sequence[Sequence[Any]]:
+        """Hope that nobody holds one of the rows; where somebody does, lock first what can be locked.
+
+        Locking first writes every row twice. It is needed only where a user's transaction is in the way.
+        """
+        if self._dialect.express:
+            with suppress(RowsLocked):
+                return self._database.at_once(self._at_once(way, careful=False), bound, hasty=True)
+        return self._database.at_once(self._at_once(way, careful=True), bound)
+
+    def _at_once(self, way: Way, *, careful: bool) -> Prepared:
+        """All rows by one statement, their values in arrays, in key order."""
+        if (way.given, careful) not in self._built:
+            self._built[way.given, careful] = Prepared(self._build_at_once(way, careful=careful))
+        return self._built[way.given, careful]
+
+    @cached_property
+    def _built(self) -> dict[Any, Prepared]:
+        return {}
+
+    def _build_at_once(self, way: Way, *, careful: bool) -> sa.Select[Any]:
+        key, width = self._shape.key, len(self._shape.key)
+        kinds = [*(column.type for column in key), *(kind for _, kind in way.given)]
+        given = self._rows.given([(f"g{i}", kind) for i, kind in enumerate(kinds)], "given")
+        ours = self._rows.ours(sa.bindparam("token", type_=sa.String))
+        mine = self._locked(given, ours) if careful else self._sorted_by_key(given)
+        change = way.change(lambda name: mine.c[f"g{width + way.names.index(name)}"])
+        update = sa.update(self._shape.table).where(*self._same(mine), ours).values(change)
+        settled = update.returning(*key).cte("settled")
+        return sa.select(settled).add_cte(self._struck(settled))
+
+    def _locked(self, given: sa.Select[Any], ours: sa.ColumnElement[bool]) -> sa.CTE:
+        values = given.subquery("given")
+        joined = sa.select(values).join(self._shape.table, sa.and_(*self._same(values)))
+        return self._rows.locked(joined.where(ours)).cte("mine")
+
+    def _sorted_by_key(self, given: sa.Select[Any]) -> sa.Subquery:
+        return given.order_by(*(sa.column(f"g{i}") for i in range(len(self._shape.key)))).subquery("mine")
+
+    def _same(self, values: sa.FromClause) -> list[sa.ColumnElement[bool]]:
+        return [column == values.c[f"g{i}"] for i, column in enumerate(self._shape.key)]
+
+    def _struck(self, settled: sa.CTE) -> sa.CTE:
+        """The claim struck off, if as many were settled as expected."""
+        all_of_it = sa.select(sa.func.count()).select_from(settled).scalar_subquery() == sa.bindparam(
+            "expected"
+        )
+        return self._strike.where(all_of_it).cte("struck")
+
+    def _one_by_one(
+        self, connection: sa.Connection, way: Way, token: str, values: list[tuple[Any, ...]]
+    ) -> set[Key]:
+        width = len(self._shape.key)
+        mine = self.lock(connection, token, [row[:width] for row in values])
+        bound = [_bound(row) for row in values if row[:width] in mine]
+        if bound:
+            connection.execute(self._each(way), bound)
+        return mine
+
+    def _each(self, way: Way) -> sa.Update:
+        key = self._shape.key
+        same = [column == sa.bindparam(f"g{i}", type_=column.type) for i, column in enumerate(key)]
+        places = {name: (i, kind) for i, (name, kind) in enumerate(way.given, start=len(key))}
+
+        def parameter(name: str) -> Any:
+            place, kind = places[name]
+            return sa.bindparam(f"g{place}", type_=kind)
+
+        return sa.update(self._shape.table).where(*same).values(way.change(parameter))
+
+    def lock(self, connection: sa.Connection, token: str, keys: Sequence[Key]) -> set[Key]:
+        """Lock those of the keys that are ours and not locked by others."""
+        mine: set[Key] = set()
+        for some in chunks(keys):
+            query = sa.select(*self._shape.key).where(self._rows.among(some), self._rows.ours(token))
+            mine |= {tuple(row) for row in connection.execute(self._rows.locked(query))}
+        return mine
+
+    def _states(self, connection: sa.Connection, token: str, keys: Sequence[Key]) -> dict[Key, str]:
+        """The states of those of the keys that still carry the token."""
+        found: dict[Key, str] = {}
+        for some in chunks(keys):
+            carried = [self._rows.among(some), self._shape.claim == token]
+            rows = connection.execute(sa.select(*self._shape.key, self._shape.status).where(*carried))
+            found |= {tuple(row[:-1]): row[-1] for row in rows}
+        return found
+
+    @cached_property
+    def _done(self) -> Way:
+        """DONE with its result; the token stays, so that a repeated flush is recognised."""
+        results = {name: self._shape.table.c[name] for name in self._shape.plan.result}
+        given = tuple((f"result {name}", _given_type(column.type)) for name, column in results.items())
+
+        def change(value: Callable[[str], Any]) -> dict[Any, Any]:
+            told = {column: value(f"result {name}") for name, column in results.items()}
+            done = {self._shape.status: State.DONE.value, self._shape.until: self._dialect.now}
+            return {**told, **done, self._shape.error: sa.null()}
+
+        return Way(given, change)
+
+    @cached_property
+    def _put(self) -> Way:
+        """Put where the verdict says, with its error; charged or not."""
+        given = (("state", sa.String()), ("charge", sa.Integer()), ("error", sa.Text()), ("wait", sa.Float()))
+
+        def change(value: Callable[[str], Any]) -> dict[Any, Any]:
+            state = value("state")
+            if isinstance(self._shape.status.type, sa.Enum):
+                state = sa.cast(state, self._shape.status.type)
+            return {
+                self._shape.status: state,
+                self._shape.attempts: self._shape.attempts + value("charge"),
+                self._shape.error: value("error"),
+                self._shape.until: sa.type_coerce(self._dialect.after(value("wait")), Moment),
+            }
+
+        return Way(given, change)
+
+
+def _put_values(verdict: Charged | Deferred | Failed) -> tuple[str, int, str, float]:
+    match verdict:
+        case Charged(_, error, wait):
+            return State.PENDING.value, 1, _readable(error), wait
+        case Deferred(_, why, wait):
+            return State.PENDING.value, 0, _readable(why), wait
+        case Failed(_, error):
+            return State.FAILED.value, 1, _readable(error), 0.0
+
+
+def _readable(error: str) -> str:
+    """An error that every database takes: no NUL, no half characters, not endless."""
+    plain = error.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
+    return plain if len(plain) <= LONGEST_ERROR else f"{plain[: LONGEST_ERROR - 1]}…"
+
+
+def _given_type(kind: Any) -> Any:
+    """The type a result is sent as: a text at its full length, so that one too long is refused, not cut."""
+    return sa.Text() if isinstance(kind, sa.String) and not isinstance(kind, sa.Enum) else kind
+
+
+def _bound(row: Sequence[Any]) -> dict[str, Any]:
+    return {f"g{i}": value for i, value in enumerate(row)}

@@ -1,0 +1,1 @@
+"""Records: policy, loops, and what all servers do with them."""

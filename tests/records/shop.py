@@ -1,0 +1,146 @@
+"""A user's table of contacts, the application over it, and its servers as processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from tickoff import Tickoff
+from tickoff.records.operator import Records
+from tickoff.stores.sql.engines import database_of
+
+ROOT = Path(__file__).parents[2]
+NAME = "enrich"
+
+
+@dataclass
+class Shop:
+    """One database with one table `contacts(id, phone, answer)`, its records tracked in `status`."""
+
+    url: str
+    kind: str
+    table: str = field(default_factory=lambda: f"t{uuid4().hex[:12]}")
+    opened: list[Tickoff | Records] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.engine = database_of(self.url).open(30.0)
+
+    def stock(self, rows: int) -> None:
+        """Make the table with so many rows, and install what records need."""
+        self.sql(f"CREATE TABLE {self.table} (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20))")
+        self.insert(range(1, rows + 1))
+        with self.records(str) as records:
+            records.table.install()
+
+    def insert(self, ids: range) -> None:
+        """More rows."""
+        rows = [{"id": i, "phone": f"p{i}"} for i in ids]
+        columns = sa.table(self.table, sa.column("id"), sa.column("phone"))
+        with self.engine.connect() as connection:
+            for start in range(0, len(rows), 5000):
+                connection.execute(sa.insert(columns), rows[start : start + 5000])
+
+    def sql(self, text: str) -> Any:
+        """Run a statement; its rows if it has any. `{t}` stands for the table."""
+        with self.engine.connect() as connection:
+            result = connection.exec_driver_sql(text.replace("{t}", self.table))
+            return result.all() if result.returns_rows else result.rowcount
+
+    def states(self) -> dict[str, int]:
+        """How many rows are in each state."""
+        return dict(self.sql("SELECT status, count(*) FROM {t} GROUP BY status"))
+
+    def row(self, key: int) -> Any:
+        """Status, answer, attempts, error and claim of a row."""
+        return self.sql(
+            f"SELECT status, answer, status_attempts, status_error, status_claim FROM {{t}} WHERE id = {key}"
+        )[0]
+
+    def jobs(self, work: Callable[..., Any], **options: Any) -> Tickoff:
+        """An application with one job over the table."""
+        jobs = Tickoff(self.url, namespace=self.table)
+        self.opened.append(jobs)
+        defaults = {"status": "status", "result": "answer", "backoff": "20ms", "ttl": "5s"}
+        jobs.each(self.table, name=NAME, **{**defaults, **options})(work)
+        return jobs
+
+    def records(self, work: Callable[..., Any], **options: Any) -> Records:
+        """The records of such an application."""
+        records = self.jobs(work, **options).records(NAME)
+        self.opened.append(records)
+        return records
+
+    def close(self) -> None:
+        """Close all that was opened."""
+        for opened in reversed(self.opened):
+            opened.close()
+        self.engine.dispose()
+
+    @contextmanager
+    def server(self, work: str, verb: str = "run", **options: Any) -> Iterator[Server]:
+        """A server in a process of its own: it runs one pass of a function of tests.records.works, or serves."""
+        server = Server(self, work, verb, options)
+        try:
+            yield server
+        finally:
+            server.close()
+
+
+class Server:
+    """A process that works records."""
+
+    def __init__(self, shop: Shop, work: str, verb: str, options: dict[str, Any]) -> None:
+        told = {"url": shop.url, "table": shop.table, "work": work, "verb": verb, "options": options}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.records.works", json.dumps(told)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        os.kill(self.process.pid, number)
+
+    def wait(self, limit: float = 60.0) -> int:
+        """Its exit status."""
+        return self.process.wait(limit)
+
+    def answer(self, limit: float = 60.0) -> dict[str, Any]:
+        """What it said at the end."""
+        out, err = self.process.communicate(timeout=limit)
+        assert self.process.returncode == 0, err
+        said: dict[str, Any] = json.loads(out)
+        return said
+
+    def close(self) -> None:
+        """End it, however it is."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+            self.process.wait()
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def eventually(fact: Callable[[], Any], limit: float = 30.0) -> Any:
+    """Wait until it is so; what it was then."""
+    deadline = time.monotonic() + limit
+    while not (found := fact()):
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.02)
+    return found

@@ -1,0 +1,59 @@
+"""What the servers of the tests do with a contact, and the program that they run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import asdict
+from typing import Any
+
+from tickoff import Tickoff
+
+POISON = 777
+
+
+def answer(row: Any) -> str:
+    """At once."""
+    return f"a{row.id}"
+
+
+def slow(row: Any) -> str:
+    """After a while."""
+    time.sleep(0.05)
+    return f"a{row.id}"
+
+
+def very_slow(row: Any) -> str:
+    """After a long while."""
+    time.sleep(1.0)
+    return f"a{row.id}"
+
+
+def poison(row: Any) -> str:
+    """One of them kills the process that works it."""
+    if row.id == POISON:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"a{row.id}"
+
+
+def main() -> None:
+    """Run one pass, or serve until told to stop; say at the end what was done."""
+    told = json.loads(sys.argv[1])
+    jobs = Tickoff(told["url"], namespace=told["table"], grace="20s")
+    defaults = {"status": "status", "result": "answer", "backoff": "20ms", "ttl": "5s", "name": "enrich"}
+    jobs.each(told["table"], **{**defaults, **told["options"]})(globals()[told["work"]])
+    if told["verb"] == "serve":
+        jobs.serve()
+        return
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    print(json.dumps(asdict(jobs.records("enrich").run(stop=stop))))
+    jobs.close()
+
+
+if __name__ == "__main__":
+    main()
