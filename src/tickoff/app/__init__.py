@@ -39,6 +39,4 @@ class Tickoff(Locks, Onces, Operating):
         grace: Duration = "30s",
         alarm: Duration | None = GRACE,
     ) -> None:
-        super().__init__(
-            url, database=database, namespace=namespace, slots=slots, grace=grace, alarm=alarm
-        )
+        super().__init__(url, database=database, namespace=namespace, slots=slots, grace=grace, alarm=alarm)
