@@ -50,13 +50,19 @@ class Shop:
         columns = sa.table(self.table, sa.column("id"), sa.column("phone"))
         with self.engine.connect() as connection:
             for start in range(0, len(rows), 5000):
+                connection.exec_driver_sql("BEGIN")
                 connection.execute(sa.insert(columns), rows[start : start + 5000])
+                connection.exec_driver_sql("COMMIT")
 
     def sql(self, text: str) -> Any:
         """Run a statement; its rows if it has any. `{t}` stands for the table."""
         with self.engine.connect() as connection:
             result = connection.exec_driver_sql(text.replace("{t}", self.table))
             return result.all() if result.returns_rows else result.rowcount
+
+    def joined(self, *parts: str) -> str:
+        """SQL for texts put together."""
+        return f"concat({', '.join(parts)})" if self.kind == "mariadb" else f"({' || '.join(parts)})"
 
     def states(self) -> dict[str, int]:
         """How many rows are in each state."""
@@ -90,7 +96,7 @@ class Shop:
 
     @contextmanager
     def server(self, work: str, verb: str = "run", **options: Any) -> Iterator[Server]:
-        """A server in a process of its own: it runs one pass of a function of tests.records.works, or serves."""
+        """A server in a process of its own: it runs a pass of a function of `works`, or serves."""
         server = Server(self, work, verb, options)
         try:
             yield server

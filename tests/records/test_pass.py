@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -49,11 +50,8 @@ def test_every_row_is_called_once_and_its_answer_written(shop: Shop) -> None:
     passed = shop.records(work, concurrency=3).run()
     assert (passed.counts.done, passed.failed, passed.paused) == (300, 0, False)
     assert set(work.calls.values()) == {1}
-    assert shop.sql(
-        "SELECT count(*) FROM {t} WHERE status = 'DONE' AND answer = concat('a', id)"
-        if shop.kind != "sqlite"
-        else "SELECT count(*) FROM {t} WHERE status = 'DONE' AND answer = 'a' || id"
-    ) == [(300,)]
+    number = shop.joined("'a'", "id")
+    assert shop.sql(f"SELECT count(*) FROM {{t}} WHERE status = 'DONE' AND answer = {number}") == [(300,)]
 
 
 def test_async_functions_run_at_once_on_one_loop(shop: Shop) -> None:
@@ -122,7 +120,7 @@ def test_backoff_waits_longer_each_time(corner_shop: Shop) -> None:
         raise ValueError
 
     corner_shop.records(work, attempts=4, backoff="200ms").run()
-    waits = [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
+    waits = [later - earlier for earlier, later in pairwise(at)]
     assert len(waits) == 3
     assert all(wait >= 0.1 * 2**i for i, wait in enumerate(waits))
 
@@ -317,3 +315,63 @@ def test_a_pass_waits_for_rows_that_another_server_has_in_flight(corner_shop: Sh
     elsewhere.join()
     here.join()
     assert ended == [0]
+
+
+def test_a_function_may_get_several_records_and_answer_for_each(shop: Shop) -> None:
+    """In their order; an item may be an exception, which is that record's only."""
+    shop.stock(95)
+    sizes: list[int] = []
+
+    def work(rows: list[Any]) -> list[Any]:
+        sizes.append(len(rows))
+        return [ValueError("odd one") if row.id == 13 else f"a{row.id}" for row in rows]
+
+    passed = shop.records(work, per_call=10, concurrency=2, attempts=1).run()
+    assert (passed.counts.done, passed.counts.failed) == (94, 1)
+    assert max(sizes) == 10
+    assert shop.row(94)[1] == "a94"
+    assert shop.row(13)[::3] == ("FAILED", "ValueError: odd one")
+
+
+def test_a_call_with_several_records_that_raises_is_halved_until_the_culprit_is_alone(
+    corner_shop: Shop,
+) -> None:
+    """It takes at most 14 more calls among a hundred, and nobody else is charged."""
+    corner_shop.stock(100)
+    calls: list[int] = []
+
+    def work(rows: list[Any]) -> list[str]:
+        calls.append(len(rows))
+        if any(row.id == 57 for row in rows):
+            raise ValueError("one of these")
+        return ["yes" for _ in rows]
+
+    passed = corner_shop.records(work, per_call=100, attempts=1).run()
+    assert (passed.counts.done, passed.counts.failed) == (99, 1)
+    assert len(calls) <= 1 + 14
+    assert corner_shop.sql("SELECT count(*) FROM {t} WHERE status_attempts > 0") == [(1,)]
+
+
+def test_a_deferred_call_with_several_records_is_neither_halved_nor_charged(corner_shop: Shop) -> None:
+    """It is the provider's fault."""
+    corner_shop.stock(20)
+    calls: list[int] = []
+
+    def work(rows: list[Any]) -> list[str]:
+        calls.append(len(rows))
+        if len(calls) == 1:
+            raise Defer("100ms")
+        return ["yes" for _ in rows]
+
+    passed = corner_shop.records(work, per_call=20).run()
+    assert (passed.counts.done, passed.counts.deferred, passed.counts.charged) == (20, 20, 0)
+    assert calls == [20, 20]
+
+
+@pytest.mark.parametrize("answers", [["only one"], "text", None])
+def test_too_few_answers_are_charged_to_the_records_of_the_call(corner_shop: Shop, answers: Any) -> None:
+    """Which answer belongs to whom cannot be told."""
+    corner_shop.stock(3)
+    corner_shop.records(lambda _rows: answers, per_call=3, attempts=1).run()
+    assert corner_shop.states() == {"FAILED": 3}
+    assert "return one for each" in corner_shop.row(1)[3]

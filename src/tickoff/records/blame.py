@@ -54,9 +54,30 @@ def raised(job: RecordJob, record: Record, error: BaseException) -> Verdict:
             return charged(job, record, in_short(error))
 
 
-def timed_out(job: RecordJob, record: Record) -> Verdict:
-    """The verdict for a call that took too long."""
-    return charged(job, record, f"timed out after {job.timeout:g}s")
+def overdue(job: RecordJob, records: Sequence[Record]) -> Sequence[Verdict]:
+    """The verdicts for a call that took too long; none for one of several records, which is halved."""
+    if len(records) > 1:
+        return ()
+    return [charged(job, record, f"timed out after {job.timeout:g}s") for record in records]
+
+
+def answered_all(job: RecordJob, records: Sequence[Record], values: Any) -> Sequence[Verdict]:
+    """The verdicts for what a call with a list returned: as many items in the same order, or exceptions."""
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes) or len(values) != len(records):
+        count = f"{len(values)} items" if isinstance(values, Sequence) else type(values).__name__
+        wrong = f"{count} were returned for {len(records)} records; return one for each, in their order"
+        return [charged(job, record, wrong) for record in records]
+    return [
+        raised(job, record, value) if isinstance(value, BaseException) else answered(job, record, value)
+        for record, value in zip(records, values, strict=True)
+    ]
+
+
+def raised_for_all(job: RecordJob, records: Sequence[Record], error: BaseException) -> Sequence[Verdict]:
+    """The verdicts for a call that raised; none when it had several records and one may be to blame."""
+    if len(records) > 1 and not isinstance(error, Defer | Pause):
+        return ()
+    return [raised(job, record, error) for record in records]
 
 
 def charged(job: RecordJob, record: Record, error: str) -> Verdict:

@@ -19,7 +19,8 @@ from ..eventloop import EventLoop
 from ..tables.base import Record, Verdict
 from ..work import in_short
 from . import blame
-from .hand import Call, Hand
+from .claim import Call
+from .hand import Hand
 from .job import RecordJob
 
 _log = logging.getLogger("tickoff")
@@ -63,7 +64,11 @@ class Ends:
 
     def value(self, call: Call, value: Any) -> Sequence[Verdict]:
         """The call returned."""
-        return [blame.answered(self._job, call.records[0], value)]
+        if self._job.per_call is None:
+            return [blame.answered(self._job, call.records[0], value)]
+        if isinstance(value, list | tuple):
+            self._obey_pauses(value)
+        return blame.answered_all(self._job, call.records, value)
 
     def error(self, call: Call, error: BaseException) -> Sequence[Verdict]:
         """The call raised."""
@@ -71,11 +76,16 @@ class Ends:
             self._on_pause(error.why)
         elif not isinstance(error, Defer | Reject):
             self._report(error)
-        return [blame.raised(self._job, record, error) for record in call.records]
+        return blame.raised_for_all(self._job, call.records, error)
 
     def overdue(self, call: Call) -> Sequence[Verdict]:
         """The call took too long and was ended."""
-        return [blame.timed_out(self._job, record) for record in call.records]
+        return blame.overdue(self._job, call.records)
+
+    def _obey_pauses(self, values: Sequence[Any]) -> None:
+        for value in values:
+            if isinstance(value, Pause):
+                self._on_pause(value.why)
 
     def _report(self, error: BaseException) -> None:
         """The first of each kind with its traceback: a million records may fail alike."""

@@ -14,8 +14,9 @@ from ..loops import Loop
 from ..names import new_token, owner
 from ..tables.base import Batch, RecordTable
 from .appetite import Appetite
+from .claim import Claim
 from .floor import Floor
-from .hand import Claim, Hand
+from .hand import Hand
 from .job import RecordJob
 from .renewal import Renewal
 

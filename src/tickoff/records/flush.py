@@ -10,7 +10,8 @@ from ..errors import StoreUnreachable
 from ..loops import Loop
 from ..tables.base import Failed, RecordTable, Settled, Verdict
 from .blame import charged
-from .hand import Flush, Hand
+from .claim import Flush
+from .hand import Hand
 from .job import RecordJob
 from .tally import Tally
 

@@ -11,58 +11,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..tables.base import Batch, Key, Record, Verdict
+from ..tables.base import Key, Record, Verdict
+from .claim import Call, Claim, Flush
 from .job import RecordJob
-
-RENEW_AFTER = 1 / 3
-"""Fraction of its TTL after which a claim is renewed."""
-
-
-class Claim:
-    """A batch of ours: how long it is good, and how many of its records are not written yet."""
-
-    __slots__ = ("alone", "deadline", "lost", "open", "records", "renew_at", "token", "ttl")
-
-    def __init__(self, batch: Batch, sent: float, ttl: float) -> None:
-        self.token = batch.token
-        self.alone = batch.alone
-        self.records = batch.records
-        self.open = len(batch.records)
-        self.ttl = ttl
-        self.lost = False
-        self.good_from(sent)
-
-    def good_from(self, sent: float) -> None:
-        """Count from before the request was sent: the database counts from later on."""
-        self.renew_at = sent + self.ttl * RENEW_AFTER
-        self.deadline = sent + self.ttl
-
-    def record(self, key: Key) -> Record:
-        """The record of this key."""
-        return next(record for record in self.records if record.key == key)
-
-
-class Call:
-    """Records handed to the function together."""
-
-    __slots__ = ("claim", "overdue", "records", "started")
-
-    def __init__(self, claim: Claim, records: Sequence[Record], started: float) -> None:
-        self.claim = claim
-        self.records = records
-        self.started = started
-        self.overdue = False
-
-
-@dataclass(frozen=True, slots=True)
-class Flush:
-    """What is to be written for one claim: verdicts, and records that were not started."""
-
-    claim: Claim
-    verdicts: Sequence[Verdict]
-    back: Sequence[Key]
-    last: bool
-    """Whether nothing of the claim is left after it."""
 
 
 @dataclass(slots=True)
@@ -85,6 +36,7 @@ class Hand:
         self._concurrency = job.concurrency
         self._changed = threading.Condition(threading.Lock())
         self._ready: deque[tuple[Claim, Record]] = deque()
+        self._halves: list[Call] = []
         self._running: set[Call] = set()
         self._abandoned: set[Call] = set()
         self._claims: set[Claim] = set()
@@ -121,7 +73,10 @@ class Hand:
             return None
 
     def answer(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
-        """Take in how a call ended; False when that was decided before, because it took too long."""
+        """Take in how a call ended; without verdicts, its records are called again in two halves.
+
+        False when that was decided before, because it took too long.
+        """
         with self._changed:
             if call not in self._running:
                 self._abandoned.discard(call)
@@ -210,7 +165,7 @@ class Hand:
         with self._changed:
             taken, self._unwritten = self._unwritten, {}
             self._collectable = 0
-            return [_flush(claim, waiting) for claim, waiting in taken.items()]
+            return [Flush.of(claim, waiting.verdicts, waiting.back) for claim, waiting in taken.items()]
 
     def written(self, flush: Flush, again: Sequence[Verdict]) -> None:
         """It is written or refused, except `again`, which has to be tried once more."""
@@ -263,19 +218,28 @@ class Hand:
         return self._closed
 
     def _take(self, now: float) -> Call | None:
-        if self._closed or not self._ready or self._answers >= self.flush:
+        if self._closed or self._answers >= self.flush:
             return None
-        claim, record = self._ready[0]
-        if claim.deadline <= now:
+        call = self._half(now) or self._next(now)
+        if call is not None:
+            call.started = now
+            self._running.add(call)
+        return call
+
+    def _half(self, now: float) -> Call | None:
+        if self._halves and self._halves[-1].claim.deadline > now:
+            return self._halves.pop()
+        return None
+
+    def _next(self, now: float) -> Call | None:
+        if not self._ready or self._ready[0][0].deadline <= now:
             return None
         before = len(self._ready)
-        self._ready.popleft()
+        claim, record = self._ready.popleft()
         records = (record,) if self._per_call == 1 else self._with_neighbours(claim, record)
-        call = Call(claim, records, now)
-        self._running.add(call)
         if before >= self.flush > len(self._ready):
             self.on_low()
-        return call
+        return Call(claim, records, now)
 
     def _with_neighbours(self, claim: Claim, record: Record) -> Sequence[Record]:
         records = [record]
@@ -284,16 +248,24 @@ class Hand:
         return records
 
     def _decide(self, call: Call, verdicts: Sequence[Verdict]) -> None:
+        if not verdicts:
+            self._split(call)
+            return
         self.finished += len(call.records)
         self._keep(call.claim, verdicts)
 
+    def _split(self, call: Call) -> None:
+        half = len(call.records) // 2
+        self._halves += [Call(call.claim, part, 0.0) for part in (call.records[:half], call.records[half:])]
+        self._tell()
+
     def _keep(self, claim: Claim, verdicts: Sequence[Verdict]) -> None:
-        """These answers wait for the flusher: told of the first, of half a flush, and when no more will come."""
+        """They wait for the flusher: told of the first, of half a flush, and when no more will come."""
         before = self._collectable
         self._answers += len(verdicts)
         self._collectable += len(verdicts)
         self._waiting_for(claim).verdicts.extend(verdicts)
-        last, half = not self._running and not self._ready, self.flush // 2
+        last, half = not (self._running or self._ready or self._halves), self.flush // 2
         if before == 0 or last or before < half <= self._collectable:
             self.on_answers(last or self._collectable >= half)
 
@@ -305,6 +277,9 @@ class Hand:
             else:
                 stay.append((claim, record))
         self._ready = stay
+        for half in [half for half in self._halves if wanted(half.claim)]:
+            self._halves.remove(half)
+            self._put_back(half.claim, [record.key for record in half.records])
 
     def _put_back(self, claim: Claim, keys: Sequence[Key]) -> None:
         self._waiting_for(claim).back.extend(keys)
@@ -330,8 +305,3 @@ class Hand:
 
 _LONGEST_WAIT = 1.0
 """Waiting callers look up so often, should the machine have been suspended."""
-
-
-def _flush(claim: Claim, waiting: _Unwritten) -> Flush:
-    last = claim.open == len(waiting.verdicts) + len(waiting.back)
-    return Flush(claim, waiting.verdicts, waiting.back, last)

@@ -8,7 +8,8 @@ from ..clocks import elapsed
 from ..errors import StoreUnreachable
 from ..loops import Loop
 from ..tables.base import RecordTable
-from .hand import Claim, Hand
+from .claim import Claim
+from .hand import Hand
 from .job import RecordJob
 
 _log = logging.getLogger("tickoff")

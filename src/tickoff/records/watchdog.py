@@ -6,8 +6,9 @@ import logging
 from typing import Protocol
 
 from ..loops import Loop
-from .blame import timed_out
-from .hand import Call, Hand
+from .blame import overdue
+from .claim import Call
+from .hand import Hand
 from .job import RecordJob
 
 _log = logging.getLogger("tickoff")
@@ -62,7 +63,7 @@ class Watchdog:
                 return
         elif now - call.started < self._job.timeout + _IGNORED:
             return
-        if self._hand.abandon(call, [timed_out(self._job, record) for record in call.records]):
+        if self._hand.abandon(call, overdue(self._job, call.records)):
             _log.warning(
                 "%s: a call goes on after its timeout of %gs and keeps its place until it ends",
                 self._job.name,

@@ -97,7 +97,7 @@ class Claiming:
             return found
         if self._dialect.locks_rows:
             for some in chunks(keys):
-                change = sa.update(self._shape.table).where(self._rows.among(some)).values(self._in_flight)
+                change = self._rows.update().where(self._rows.among(some)).values(self._in_flight)
                 connection.execute(change, claim.flip)
         else:
             each = [claim.flip | named(key, "key") for key in keys]
@@ -120,7 +120,7 @@ class Claiming:
             return self._rows.locked(sa.select(*self.wanted).where(*claimable)).limit(size)
         picked = self._rows.locked(sa.select(*self._shape.key).where(*claimable)).limit(size).cte("picked")
         mine = [column == picked.c[column.name] for column in self._shape.key]
-        change = sa.update(self._shape.table).where(*mine).values(self._in_flight).returning(*self.wanted)
+        change = self._rows.update().where(*mine).values(self._in_flight).returning(*self.wanted)
         claimed = change.cte("claimed")
         order = [claimed.c[column.name] for column in self._shape.key]
         return sa.select(claimed).order_by(*order).add_cte(self._entry_of(claimed, order))
@@ -140,7 +140,7 @@ class Claiming:
     @cached_property
     def _flip_each(self) -> sa.Update:
         same = [c == v for c, v in zip(self._shape.key, self._rows.values("key"), strict=True)]
-        return sa.update(self._shape.table).where(*same).values(self._in_flight)
+        return self._rows.update().where(*same).values(self._in_flight)
 
     @cached_property
     def _entry(self) -> sa.Insert:

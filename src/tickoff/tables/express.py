@@ -25,16 +25,17 @@ class Express:
     text: str
     sending: Mapping[str, Any]
     """By parameter, what turns a value into one the driver takes."""
-    reading: tuple[Any, ...]
-    """By column, what turns the driver's value into the user's; None for most."""
+    kinds: tuple[Any, ...]
+    """The types of the columns."""
+    dialect: sa.Dialect
 
     @classmethod
     def of(cls, statement: sa.Select[Any], dialect: sa.Dialect) -> Express:
         """Compile a statement for the engine's dialect."""
         compiled: Any = statement.compile(dialect=dialect)
         sending = {name: _sender(bind.type, dialect) for bind, name in compiled.bind_names.items()}
-        reading = tuple(_reader(column.type, dialect) for column in statement.selected_columns)
-        return cls(compiled, f"{KEYED_PLANS}; {compiled.string}", sending, reading)
+        kinds = tuple(column.type for column in statement.selected_columns)
+        return cls(compiled, f"{KEYED_PLANS}; {compiled.string}", sending, kinds, dialect)
 
     def run(
         self, connection: sa.Connection, values: Mapping[str, Any], *, hasty: bool = False
@@ -48,7 +49,7 @@ class Express:
             cursor.execute(_HASTE + self.text if hasty else self.text, self._sent(values))
             while cursor.nextset():
                 pass
-            return self._read(cursor.fetchall())
+            return self._read(cursor)
         except psycopg.Error as error:
             broken = driver.closed
             if broken:
@@ -65,11 +66,15 @@ class Express:
             for name, send in self.sending.items()
         }
 
-    def _read(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        if not any(self.reading):
+    def _read(self, cursor: Any) -> list[tuple[Any, ...]]:
+        """The rows, as their columns' types would have them; for most types the driver does that."""
+        codes = [column.type_code for column in cursor.description]
+        readers = [_reader(kind, self.dialect, code) for kind, code in zip(self.kinds, codes, strict=True)]
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        if not any(readers):
             return rows
         return [
-            tuple(read(value) if read else value for read, value in zip(self.reading, row, strict=True))
+            tuple(read(value) if read else value for read, value in zip(readers, row, strict=True))
             for row in rows
         ]
 
@@ -78,5 +83,5 @@ def _sender(kind: Any, dialect: sa.Dialect) -> Any:
     return kind.dialect_impl(dialect).bind_processor(dialect)
 
 
-def _reader(kind: Any, dialect: sa.Dialect) -> Any:
-    return kind.dialect_impl(dialect).result_processor(dialect, None)
+def _reader(kind: Any, dialect: sa.Dialect, code: int) -> Any:
+    return kind.dialect_impl(dialect).result_processor(dialect, code)

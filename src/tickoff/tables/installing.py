@@ -80,7 +80,7 @@ class Installing:
         for statement in self.database.dialect.short_lock_waits(_LOCK_WAIT):
             connection.exec_driver_sql(statement)
         for text in texts:
-            connection.exec_driver_sql(text.replace("%", "%%"))
+            connection.exec_driver_sql(text)
 
     def _refuse_used_status(self, connection: sa.Connection, found: Found) -> None:
         """A column that is there already must hold states, or nothing."""
@@ -127,7 +127,7 @@ def columns(plan: Plan) -> list[sa.Column[Any]]:
 
 def ddl(plan: Plan, dialect_name: str) -> str:
     """The statements that install a plan, for a dialect, connecting to nothing."""
-    dialect = dialect_for(dialect_name)
+    dialect = type(dialect_for(dialect_name))(paramstyle="named")  # in which a % in a name is a %
     schema, dot, name = plan.table.partition(".")
     place = (schema, name) if dot else (None, plan.table)
     statements = [_compiled(CreateTable(ledger, if_not_exists=True), dialect)]

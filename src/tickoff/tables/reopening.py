@@ -38,9 +38,7 @@ class Reopening:
         query = sa.select(*self._shape.key).where(*conditions, *above).limit(CHUNK)
         keys = [tuple(row) for row in connection.execute(self._rows.locked(query, wait=True))]
         if keys:
-            connection.execute(
-                sa.update(self._shape.table).where(self._rows.among(keys)).values(self._afresh)
-            )
+            connection.execute(self._rows.update().where(self._rows.among(keys)).values(self._afresh))
             if floor is None:
                 self._notes.floor(connection, keys[0])
         return keys

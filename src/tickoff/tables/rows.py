@@ -111,12 +111,23 @@ class Rows:
     def locked(self, select: sa.Select[Any], *, wait: bool = False) -> sa.Select[Any]:
         """In key order, locking row by row; what others hold locked is passed over."""
         ordered = select.order_by(*self.key)
-        if self.shape.index and self.dialect.name == "mysql":
-            quoted = mysql.dialect().identifier_preparer.quote(self.shape.index)
-            ordered = ordered.with_hint(self.shape.table, f"FORCE INDEX ({quoted})", "*")
+        if self.hint:
+            ordered = ordered.with_hint(self.shape.table, self.hint, "*")
         if not self.dialect.locks_rows:
             return ordered
         return ordered.with_for_update(of=self._locked_table, skip_locked=not wait)
+
+    def update(self) -> sa.Update:
+        """A change of rows by their keys."""
+        change = sa.update(self.shape.table)
+        return change.with_hint(self.hint, self.shape.table, "*") if self.hint else change
+
+    @property
+    def hint(self) -> str:
+        """MySQL would scan a small table, and wait for every row that somebody holds locked."""
+        if self.dialect.name != "mysql" or not self.shape.index:
+            return ""
+        return f"FORCE INDEX ({mysql.dialect().identifier_preparer.quote(self.shape.index)})"
 
     @property
     def _locked_table(self) -> sa.Table | None:

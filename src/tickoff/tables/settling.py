@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from .base import Charged, Deferred, Done, Failed, Key, Settled, State, Verdict
 from .database import Database, Prepared, RowsLocked
 from .dialects import Moment
+from .joined import Joined
 from .ledger import ledger
 from .rows import Rows, chunks, columns_of
 
@@ -132,26 +133,23 @@ class Settling:
         return {}
 
     def _build_at_once(self, way: Way, *, careful: bool) -> sa.Select[Any]:
-        key, width = self._shape.key, len(self._shape.key)
-        kinds = [*(column.type for column in key), *(kind for _, kind in way.given)]
-        given = self._rows.given([(f"g{i}", kind) for i, kind in enumerate(kinds)], "given")
-        ours = self._rows.ours(sa.bindparam("token", type_=sa.String))
-        mine = self._locked(given, ours) if careful else self._sorted_by_key(given)
-        change = way.change(lambda name: mine.c[f"g{width + way.names.index(name)}"])
-        update = sa.update(self._shape.table).where(*self._same(mine), ours).values(change)
-        settled = update.returning(*key).cte("settled")
+        fields = [(f"g{i}", kind) for i, kind in enumerate(self._kinds(way))]
+        given = self._rows.given(fields, "given")
+        mine = self._locked(given) if careful else self._sorted_by_key(given)
+        settled = (
+            self._update(way, list(mine.c), self._rows.update()).returning(*self._shape.key).cte("settled")
+        )
         return sa.select(settled).add_cte(self._struck(settled))
 
-    def _locked(self, given: sa.Select[Any], ours: sa.ColumnElement[bool]) -> sa.CTE:
+    def _locked(self, given: sa.Select[Any]) -> sa.CTE:
         values = given.subquery("given")
-        joined = sa.select(values).join(self._shape.table, sa.and_(*self._same(values)))
+        same = [column == values.c[f"g{i}"] for i, column in enumerate(self._shape.key)]
+        ours = self._rows.ours(sa.bindparam("token", type_=sa.String))
+        joined = sa.select(values).join(self._shape.table, sa.and_(*same))
         return self._rows.locked(joined.where(ours)).cte("mine")
 
     def _sorted_by_key(self, given: sa.Select[Any]) -> sa.Subquery:
         return given.order_by(*(sa.column(f"g{i}") for i in range(len(self._shape.key)))).subquery("mine")
-
-    def _same(self, values: sa.FromClause) -> list[sa.ColumnElement[bool]]:
-        return [column == values.c[f"g{i}"] for i, column in enumerate(self._shape.key)]
 
     def _struck(self, settled: sa.CTE) -> sa.CTE:
         """The claim struck off, if as many were settled as expected."""
@@ -164,24 +162,63 @@ class Settling:
         self, connection: sa.Connection, way: Way, token: str, values: list[tuple[Any, ...]]
     ) -> set[Key]:
         width = len(self._shape.key)
-        mine = self.lock(connection, token, [row[:width] for row in values])
-        bound = [_bound(row) for row in values if row[:width] in mine]
-        if bound:
-            connection.execute(self._each(way), bound)
+        keys = [row[:width] for row in values]
+        if not self._dialect.locks_rows:  # the whole file is ours
+            return self._all_ours(connection, way, token, values, keys)
+        mine = self._lock(connection, token, keys)
+        rows = [row for row, key in zip(values, keys, strict=True) if key in mine]
+        for some in chunks(rows):
+            if self._dialect.name == "mysql":
+                self._joined(way).run(connection, some, {"token": token})
+            else:
+                connection.execute(self._each(way), _bound(some, token))
         return mine
 
+    def _all_ours(
+        self, connection: sa.Connection, way: Way, token: str, values: Sequence[Any], keys: list[Key]
+    ) -> set[Key]:
+        """With nobody beside us, what could be written was; how many tells whether to ask which."""
+        if connection.execute(self._each(way), _bound(values, token)).rowcount == len(values):
+            return set(keys)
+        return set(self._states(connection, token, keys))
+
     def _each(self, way: Way) -> sa.Update:
-        key = self._shape.key
-        same = [column == sa.bindparam(f"g{i}", type_=column.type) for i, column in enumerate(key)]
-        places = {name: (i, kind) for i, (name, kind) in enumerate(way.given, start=len(key))}
+        """One row, with its values in parameters."""
+        if way.given not in self._by_row:
+            kinds = self._kinds(way)
+            places = [sa.bindparam(f"g{i}", type_=kind) for i, kind in enumerate(kinds)]
+            self._by_row[way.given] = self._update(way, places, self._rows.update())
+        return self._by_row[way.given]
 
-        def parameter(name: str) -> Any:
-            place, kind = places[name]
-            return sa.bindparam(f"g{place}", type_=kind)
+    def _joined(self, way: Way) -> Joined:
+        """Many rows, joined with their values."""
+        if way.given not in self._by_join:
+            kinds = self._kinds(way)
+            self._by_join[way.given] = Joined(
+                kinds, self._rows, lambda given, update: self._update(way, list(given.c), update)
+            )
+        return self._by_join[way.given]
 
-        return sa.update(self._shape.table).where(*same).values(way.change(parameter))
+    @cached_property
+    def _by_row(self) -> dict[Any, sa.Update]:
+        return {}
 
-    def lock(self, connection: sa.Connection, token: str, keys: Sequence[Key]) -> set[Key]:
+    @cached_property
+    def _by_join(self) -> dict[Any, Joined]:
+        return {}
+
+    def _kinds(self, way: Way) -> list[Any]:
+        return [*(column.type for column in self._shape.key), *(kind for _, kind in way.given)]
+
+    def _update(self, way: Way, places: Sequence[Any], change: sa.Update) -> sa.Update:
+        """The update of the rows whose key is in the first places, from the values in the others."""
+        key, width = self._shape.key, len(self._shape.key)
+        same = [column == place for column, place in zip(key, places[:width], strict=True)]
+        values = way.change(lambda name: places[width + way.names.index(name)])
+        ours = self._rows.ours(sa.bindparam("token", type_=sa.String))
+        return change.where(*same, ours).values(values)
+
+    def _lock(self, connection: sa.Connection, token: str, keys: Sequence[Key]) -> set[Key]:
         """Lock those of the keys that are ours and not locked by others."""
         mine: set[Key] = set()
         for some in chunks(keys):
@@ -251,5 +288,5 @@ def _given_type(kind: Any) -> Any:
     return sa.Text() if isinstance(kind, sa.String) and not isinstance(kind, sa.Enum) else kind
 
 
-def _bound(row: Sequence[Any]) -> dict[str, Any]:
-    return {f"g{i}": value for i, value in enumerate(row)}
+def _bound(rows: Sequence[Sequence[Any]], token: str) -> list[dict[str, Any]]:
+    return [{"token": token} | {f"g{i}": value for i, value in enumerate(row)} for row in rows]

@@ -60,19 +60,22 @@ class Sweeping:
         swept = self._put_back(connection, keys, 1, 0.0, alone=False)
         return swept, keys[-1] if len(keys) == CHUNK else None
 
-    def give_back(self, connection: sa.Connection, token: str, keys: Sequence[Key] | None) -> int:
+    def give_back(
+        self, connection: sa.Connection, token: str, keys: Sequence[Key] | None, *, last: bool
+    ) -> int:
         """PENDING as before the claim; suspects stay suspects, and others learn that it lies behind them."""
         given = self._all_of(connection, token) if keys is None else keys
         mine = [key for some in chunks(given) for key in self._locked(connection, self._of(token, some))]
         alone = token.startswith(ALONE)
         before = {self._shape.claim: SUSPECT if alone else sa.null(), self._shape.until: sa.null()}
         self._change(connection, mine, {self._shape.status: State.PENDING.value, **before})
-        if keys is None:
-            self._strike(connection, token)
         if alone:
             self._notes.suspects(connection, mine)
         elif mine:
             self._notes.floor(connection, mine[0])
+        busy = sum(self._count(connection, self._of(token, some)) for some in chunks(given))
+        if (last or keys is None) and not busy:  # what is locked is left to the sweep
+            self._strike(connection, token)
         return len(mine)
 
     def prune(self, connection: sa.Connection) -> None:
@@ -123,7 +126,7 @@ class Sweeping:
 
     def _change(self, connection: sa.Connection, keys: Sequence[Key], values: dict[Any, Any]) -> None:
         for some in chunks(keys):
-            connection.execute(sa.update(self._shape.table).where(self._rows.among(some)).values(values))
+            connection.execute(self._rows.update().where(self._rows.among(some)).values(values))
 
     def _count(self, connection: sa.Connection, conditions: Sequence[sa.ColumnElement[bool]]) -> int:
         query = sa.select(sa.func.count()).select_from(self._shape.table).where(*conditions)

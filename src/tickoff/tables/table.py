@@ -83,15 +83,8 @@ class SqlRecordTable:
 
     def give_back(self, token: str, keys: Sequence[Key] | None = None, *, last: bool = False) -> int:
         """Make records that were not started PENDING as they were before."""
-        steps = self._steps
-
-        def step(connection: sa.Connection) -> int:
-            given = steps.sweeping.give_back(connection, token, keys)
-            if last:
-                steps.settling.strike(connection, token)
-            return given
-
-        return self._write(step)
+        give_back = self._steps.sweeping.give_back
+        return self._write(partial(give_back, token=token, keys=keys, last=last))
 
     def sweep(self, attempts: int, wait: float = 0.0, *, deep: bool = False) -> Swept:
         """Put back what claims that ran out have left, a transaction for each."""
