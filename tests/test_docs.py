@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,13 +15,13 @@ import pytest
 from dev.servers import Server
 from examples.file_store import FileStore
 
+from tests.pages import ROOT, Block, blocks_of, comparable, replaced, without_blocks
 from tickoff import stores
 from tickoff.stores.sql import schema
 from tickoff.testing import LeaseStoreContract, Subject, aged, compare_with_memory
 
-ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 STORES_PAGE = ROOT / "docs" / "stores.md"
 
 STANDINS = {
@@ -32,33 +31,22 @@ STANDINS = {
 }
 """URLs in the text, and the fixture whose server answers for each."""
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page: its language, its text, the line it begins on."""
-
-    language: str
-    text: str
-    line: int
-
-
-def blocks_of(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in order."""
-    text = page.read_text("utf-8")
-    found = re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [Block(m[1], m[2], text.count("\n", 0, m.start(2))) for m in found]
+every_page = pytest.mark.parametrize(
+    "page", PAGES, ids=[str(page.relative_to(ROOT).with_suffix("")) for page in PAGES]
+)
 
 
 def steps_of(page: Path) -> list[tuple[Block, str | None]]:
-    """The page's Python, each block with the output that a following `text` block promises."""
+    """The page's Python, each block with the output that a following `text` block promises.
+
+    A block with a title is a file, and tried elsewhere.
+    """
     blocks = blocks_of(page)
-    after = [*blocks, Block("", "", 0)][1:]
+    after = [*blocks, Block("", None, "", 0)][1:]
     return [
         (block, following.text if following.language == "text" else None)
         for block, following in zip(blocks, after, strict=True)
-        if block.language == "python"
+        if block.language == "python" and block.title is None
     ]
 
 
@@ -106,22 +94,6 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
             assert comparable(replaced(output, back)) == comparable(promised), where
 
 
-def replaced(text: str, urls: dict[str, str]) -> str:
-    """The text with each URL put in the place of its key."""
-    for old, new in urls.items():
-        text = text.replace(old, new)
-    return text
-
-
-def comparable(text: str) -> str:
-    """The text without what differs from run to run: owners, fences, tokens, times."""
-    text = re.sub(r"[\w.-]+:\d+:[0-9a-f]{8}\b", "OWNER", text)
-    text = re.sub(r"\b[0-9a-f]{32}\b", "TOKEN", text)
-    text = re.sub(r"\b\d{13}\b", "FENCE", text)
-    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?(\+00:00)?", "INSTANT", text)
-    return re.sub(r"\d\d:\d\d:\d\d", "TIME", text)
-
-
 @every_page
 def test_the_python_of_a_page_needs_nothing_from_another_page(page: Path) -> None:
     """Every block parses by itself, so that it can be copied."""
@@ -132,8 +104,7 @@ def test_the_python_of_a_page_needs_nothing_from_another_page(page: Path) -> Non
 @every_page
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
     """Files exist, and a part of a page that is named has a heading."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    targets = re.findall(r"\]\(([^)\s]+)\)", without_blocks(page))
     for target in targets:
         link = urlsplit(target)
         if link.scheme:
