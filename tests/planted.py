@@ -15,7 +15,7 @@ from typing import Any
 from tickoff import rules
 from tickoff.model import Bid, Entry
 from tickoff.referee import Referee, Reply
-from tickoff.stores.redis import store as redis_store
+from tickoff.stores.redis import scripts
 from tickoff.stores.sql import store as sql_store
 
 
@@ -37,8 +37,8 @@ def apply_from_environment() -> None:
 
 def _in_lua(old: str, new: str) -> None:
     """Change the text of every script that has it."""
-    scripts = [value for value in vars(redis_store).values() if isinstance(value, redis_store.Script)]
-    changed = [script for script in scripts if old in script.text]
+    known = [value for value in vars(scripts).values() if isinstance(value, scripts.Script)]
+    changed = [script for script in known if old in script.text]
     assert changed, f"no script has {old!r}"
     for script in changed:
         script.text = script.text.replace(old, new)
@@ -53,7 +53,7 @@ def _in_rules(name: str, wrong: Any) -> None:
 def blind_delete() -> None:
     """Release frees the name whoever holds it."""
     _in_lua("if not ours(e, token) then return was_let_go(token) end", "")
-    _in_lua("holder == ARGV[1] and stored", "stored")
+    _in_lua("holder == ARGV[1] and meta", "meta")
     _in_rules("release", lambda entry, _token, now: rules.Step(rules._let_go(entry, now), ok=True))
 
 
@@ -91,6 +91,7 @@ def no_fence() -> None:
         "put(e, 'fence', math.max(e.fence + 1, now))",
         "put(e, 'fence', 1)",
     )
+    _in_lua("math.max((e.fence or 0) + 1, now)", "1")
     right = rules._grant
     _in_rules("_grant", lambda entry, bid, now: replace(right(entry, bid, now), fence=1))
 

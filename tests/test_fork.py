@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from tickoff import Lease, LeaseLost, Tickoff
+from tickoff.model import Outcome
+from tickoff.referee import Referee
+from tickoff.work import End
 
 
 def in_child(work: Callable[[], None]) -> int:
@@ -48,6 +52,39 @@ def test_a_child_neither_has_nor_frees_its_parents_lease(shared: Tickoff, name: 
         assert in_child(child) == 0
         lease.check()
         assert shared.store.read([name])[0].entry.token == lease.token
+
+
+def test_a_child_that_leaves_the_block_does_not_free_its_parents_lease(shared: Tickoff, name: str) -> None:
+    """A child of a fork inside the block runs out of it, too: it is told so, and the parent goes on."""
+    lock = shared.lock(name, ttl="30s")
+    lease = lock.__enter__()
+
+    def child() -> None:
+        with pytest.raises(LeaseLost, match="parent"):
+            lock.__exit__(None, None, None)
+        time.sleep(1)  # whatever the child would do behind our back, it has had the time to
+
+    assert in_child(child) == 0
+    lease.check()
+    assert shared.store.read([name])[0].entry.token == lease.token
+    lock.__exit__(None, None, None)
+    assert not shared.store.read([name])[0].ok
+
+
+def test_a_child_does_not_settle_its_parents_tick(shared: Tickoff, name: str) -> None:
+    """Work that forks and returns twice ends once."""
+    referee = Referee(shared.store)
+    lease = referee.race(referee.tick_bid(name, 30_000, shared.store.now() - 1000))
+    assert isinstance(lease, Lease)
+
+    def child() -> None:
+        assert not referee.settle(lease, Outcome.FAILED)
+        referee.finish(lease, End(Outcome.FAILED), 1)
+        time.sleep(1)
+
+    assert in_child(child) == 0
+    assert referee.settle(lease, Outcome.OK)
+    assert [run.outcome for run in shared.store.history(name)] == [Outcome.OK]
 
 
 def test_a_child_works_on_connections_of_its_own(shared: Tickoff, name: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 
 import pytest
 
-from tickoff import Lease, StoreUnreachable
+from tickoff import Lease, StoreUnreachable, Tickoff
 from tickoff.clocks import elapsed
 from tickoff.keeper import Judge, Keeper
 from tickoff.knowledge import Knowledge
@@ -191,3 +192,20 @@ def test_a_loop_wakes_early_when_something_is_due_earlier() -> None:
         time.sleep(0.01)
     assert 0.1 <= steps[0] - began < 2
     loop.stop()
+
+
+def test_a_loop_of_locks_wakes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease that is due later than what the threads wait for is nothing to wake them for."""
+    jobs = Tickoff("memory://")
+    with jobs.lock("first", ttl="60s"):
+        pass
+    woken: list[int] = []
+    notify = threading.Condition.notify
+    monkeypatch.setattr(
+        threading.Condition, "notify", lambda self, n=1: (woken.append(n), notify(self, n))[1]
+    )
+    for _ in range(200):
+        with jobs.lock("name", ttl="60s"):
+            pass
+    assert len(woken) < 10  # the judge may have something to do for others
+    jobs.close()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 
 from tickoff import Lease, LeaseLost, LockHeld, Ran, Skipped, Tickoff, TickoffError
+from tickoff.errors import ConfigError
 
 
 def test_the_body_runs_with_the_lease_and_frees_it(jobs: Tickoff, name: str) -> None:
@@ -197,3 +200,20 @@ def test_many_threads_share_one_tickoff(jobs: Tickoff, name: str) -> None:
     for thread in threads:
         thread.join()
     assert len(fences) == 60
+
+
+def _generator() -> Iterator[int]:
+    yield 1
+
+
+async def _async_generator() -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize("job", [_generator, _async_generator, 5, "job"])
+def test_what_would_run_after_its_lease_is_refused_before_the_race(job: Any) -> None:
+    """A generator's body runs when somebody iterates, long after the lock is free; other things never run."""
+    jobs = Tickoff("memory://")
+    with pytest.raises(ConfigError, match="pass"):
+        jobs.run_with_lock("refused", job)
+    assert jobs.store.names() == []

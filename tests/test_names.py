@@ -35,6 +35,12 @@ def test_a_bad_namespace_is_refused_at_once(bad: str) -> None:
         Tickoff("memory://", namespace=bad)
 
 
+def test_a_namespace_that_is_no_text_is_refused() -> None:
+    """It is told so, not met with an error from inside."""
+    with pytest.raises(ConfigError, match="namespace=5 is not a text"):
+        Tickoff("memory://", namespace=5)  # type: ignore[arg-type]
+
+
 @given(
     st.tuples(st.text(max_size=5), st.text(max_size=8)), st.tuples(st.text(max_size=5), st.text(max_size=8))
 )

@@ -10,6 +10,8 @@ import pytest
 from dev.servers import Server
 
 from tickoff import Lease, Skipped, Tickoff
+from tickoff.model import Bid
+from tickoff.names import new_token
 
 COMPARE_AND_DELETE = (
     """if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end"""
@@ -83,3 +85,15 @@ def test_all_data_of_a_name_is_in_one_slot(redis: Server, jobs: Tickoff, name: s
     assert f"lock:{name}" in keys
     assert all(key.startswith(f"tickoff:{{lock:{name}}}") for key in keys if key != f"lock:{name}")
     assert int(cli(redis, "TTL", f"tickoff:{{lock:{name}}}")) > 6 * 24 * 3600
+
+
+def test_the_marks_of_a_scheduled_name_outlive_a_plain_lock_on_it(
+    redis: Server, jobs: Tickoff, name: str
+) -> None:
+    """Data of a name with a schedule never expires: somebody who locks it by hand does not change that."""
+    tick = jobs.store.now() - 1000
+    bid = Bid(name=name, token=new_token(), owner="a", ttl=60_000, tick=tick, scheduled=True)
+    assert jobs.store.race([bid])[0].ok
+    assert jobs.store.release(name, bid.token)
+    with jobs.lock(name):
+        assert cli(redis, "TTL", f"tickoff:{{lock:{name}}}") == "-1"

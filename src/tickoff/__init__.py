@@ -1,19 +1,24 @@
-"""Every tick once. Every row once. Leases for a fleet, on the Redis or the database it already has."""
+"""Every tick once. Every row once. Leases, ticks and records for a fleet, on the store it already has."""
 
-from .app import Tickoff
-from .errors import (
-    Defer,
-    LeaseLost,
-    LockHeld,
-    Pause,
-    Reject,
-    StaleFence,
-    StoreUnreachable,
-    TickoffError,
-)
-from .lease import Lease
-from .model import Ran, Skipped
-from .writes import upsert
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .app import Tickoff
+    from .errors import (
+        Defer,
+        LeaseLost,
+        LockHeld,
+        Pause,
+        Reject,
+        StaleFence,
+        StoreUnreachable,
+        TickoffError,
+    )
+    from .lease import Lease
+    from .model import Ran, Skipped
+    from .tick import Tick
+    from .writes import upsert
 
 __all__ = [
     "Defer",
@@ -26,7 +31,30 @@ __all__ = [
     "Skipped",
     "StaleFence",
     "StoreUnreachable",
+    "Tick",
     "Tickoff",
     "TickoffError",
     "upsert",
 ]
+
+# Loaded when first asked for: a crontab line starts a process each time, and uses little of all this.
+_ELSEWHERE = {
+    "Lease": ".lease",
+    "Ran": ".model",
+    "Skipped": ".model",
+    "Tick": ".tick",
+    "Tickoff": ".app",
+    "upsert": ".writes",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_ELSEWHERE.get(name, ".errors"), __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -145,8 +145,8 @@ class Lease:
 
     def release(self) -> bool:
         """Let go; False when it was no longer ours. Safe to repeat."""
-        if self._pid != os.getpid():
-            return False  # a forked child holds nothing, least of all its parent's lease
+        if self.inherited:
+            return False
         if self._released:
             return not self._lost
         ours = self._referee.release(self)
@@ -199,6 +199,11 @@ class Lease:
         self._on_loss.append(tell)
 
     @property
+    def inherited(self) -> bool:
+        """Whether a fork brought it here: a child holds nothing, least of all its parent's lease."""
+        return self._pid != os.getpid()
+
+    @property
     def over(self) -> bool:
         """Whether there is nothing left to keep: released or lost."""
         return self._released or self._lost != ""
@@ -211,7 +216,7 @@ class Lease:
         self.deadline = sent + ttl
 
     def _why_lost(self) -> str:
-        if self._pid != os.getpid():
+        if self.inherited:
             return "it is the parent process's"
         if not self._lost and not self._released and elapsed() >= self.tell_at:
             self.expire(elapsed())

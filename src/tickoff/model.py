@@ -84,6 +84,12 @@ class Bid:
     manual: bool = False
     known: Known = Known()
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is for a lock, on a name of which its server knows no more than the last lease."""
+        marked = self.known.decided or self.known.finished or self.known.since or self.known.steered
+        return not (self.tick or self.scheduled or marked)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:

@@ -46,6 +46,8 @@ def check_namespace(namespace: str | None) -> str:
     """The namespace, checked; an empty one means none."""
     if namespace is None or namespace == "":
         return ""
+    if not isinstance(namespace, str):
+        raise ConfigError(f"namespace={namespace!r} is not a text; use a short one such as 'shop'")
     check_name(namespace, "namespace")
     if ":" in namespace:
         raise ConfigError(f"namespace={namespace!r} has a colon, which ends a namespace; use a dash")

@@ -79,8 +79,13 @@ class Referee:
         ]
 
     def race(self, bid: Bid) -> Lease | Skipped:
-        """Race, wait for the answer, and keep what was won."""
-        return self.conclude(bid, self.send(bid))
+        """Race, wait for the answer, and keep what was won; interrupted meanwhile, it withdraws the bid."""
+        reply = self.send(bid)
+        try:
+            return self.conclude(bid, reply)
+        except BaseException:
+            self.keeper.withdraw(bid.name, bid.token)
+            raise
 
     async def race_aside(self, bid: Bid) -> Lease | Skipped:
         """The same beside an event loop; cancelled while it waits, it withdraws the bid."""
@@ -164,6 +169,8 @@ class Referee:
 
     def settle(self, lease: Lease, outcome: Outcome, error: str = "", attempts: int = 1) -> bool:
         """Finish a tick with its outcome and let go; False when it was no longer ours."""
+        if lease.inherited:
+            return False
         self.keeper.drop(lease)
         ending = Ending(hold=lease.hold(), outcome=outcome, error=error, attempts=attempts)
         try:
@@ -176,11 +183,15 @@ class Referee:
 
     def finish(self, lease: Lease, end: End, attempts: int) -> None:
         """Settle a tick soon, in the background: its work is done, so nobody has to wait for the store."""
+        if lease.inherited:
+            return
         self.keeper.drop(lease)
         self.settler.settle(lease, end, attempts)
 
     def leave(self, lease: Lease) -> None:
         """Let go at the end of the work; the work is done, so an outage only delays it."""
+        if lease.inherited:
+            return
         if lease.lost:  # nothing to be learnt from the store, and nothing worth waiting for
             self.keeper.withdraw(lease.name, lease.token)
             return
@@ -189,6 +200,9 @@ class Referee:
         except StoreUnreachable as error:
             _log.warning("%s is released as soon as the store answers, or by its TTL: %s", lease.name, error)
             self.keeper.withdraw(lease.name, lease.token)
+        except BaseException:  # an interrupt: nobody knows how far the release came
+            self.keeper.withdraw(lease.name, lease.token)
+            raise
 
     def close(self) -> None:
         """Stop the threads and close the connections; used again, it opens new ones."""

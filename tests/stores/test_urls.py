@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,6 +19,7 @@ from dev.servers import Server, free_port, redis_server
 from tests.conftest import start
 from tickoff import StoreUnreachable, Tickoff
 from tickoff.errors import ConfigError
+from tickoff.stores.sql.options import connect_args
 
 
 def works(jobs: Tickoff, name: str) -> bool:
@@ -227,6 +229,12 @@ def test_the_environment_names_store_and_namespace(
         ("", "unknown; use one of redis://"),
         ("redis://localhost:abc", "cannot be read"),
         ("redis://localhost?nonsense=1", "unknown option"),
+        ("redis://localhost/abc", "cannot be read"),
+        ("redis://[::1/0", "cannot be read"),
+        ("redis://localhost?db=abc", "cannot be read"),
+        ("rediss://localhost?ssl_cert_reqs=nonsense", "a wrong one"),
+        ("rediss+sentinel://localhost/shop", "unknown; use one of redis://"),
+        ("redis+cluster://localhost?ssl=maybe", "neither true nor false"),
         ("redis+sentinel://localhost", "names no service"),
         ("redis+sentinel://localhost/shop?nonsense=1", "unknown options"),
         ("redis+sentinel:///shop", "names no host"),
@@ -234,6 +242,14 @@ def test_the_environment_names_store_and_namespace(
         ("redis+cluster://localhost:x", "not a number"),
         ("postgresql://u:p@h:port/db", "cannot be read"),
         ("postgresql://h/db?nonsense=1", "unknown option"),
+        ("postgresql://h/db?connect_timeout=soon", "not a number"),
+        ("mysql://h/db?nonsense=1", "unknown option"),
+        ("mysql://h/db?charset=nonsense", "utf8mb4"),
+        ("mysql://h/db?read_timeout=soon", "not a number"),
+        ("mysql://h/db?client_flag=x", "wrong option"),
+        ("sqlite:///shop.db?nonsense=1", "unknown option"),
+        ("sqlite://host/shop.db", "names no host"),
+        ("memory://host", "nothing else"),
         ("sqlite://", "in-memory"),
         ("sqlite:///:memory:", "in-memory"),
     ],
@@ -242,6 +258,44 @@ def test_a_bad_url_is_refused_with_the_remedy(url: str, words: str) -> None:
     """Early, by what is wrong and what to do."""
     with pytest.raises(ConfigError, match=words):
         Tickoff(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://user:hunter2/x@host:1/0",
+        "redis://user:hunter2?x@host:1/0",
+        "redis://user:hunter2#x@host:1/0",
+        "redis://user:4711/hunter2@host:1/0",
+        "redis://user:4711?hunter2@host:1/0",
+        "redis://user:4711#hunter2@host:1/0",
+        "redis+sentinel://user:hunter2/x@host/shop",
+        "redis+sentinel://user:4711/hunter2@host/shop",
+        "redis+cluster://user:hunter2/x@host",
+        "redis+cluster://user:4711?hunter2@host",
+        "postgresql://user:x@hunter2@host/db",
+        "mysql://user:x@hunter2@host/db",
+    ],
+)
+def test_a_password_that_breaks_the_url_is_not_shown(url: str) -> None:
+    """A sign that ends the host makes a port, a path or an option of the rest: the whole URL is kept back."""
+    with pytest.raises(ConfigError, match="%2F") as refused:
+        Tickoff(url)
+    shown = "".join(traceback.format_exception(refused.value)).replace(url, "")
+    assert "hunter2" not in shown
+    assert "4711" not in shown
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
+def test_an_url_may_shorten_the_time_outs(scheme: str) -> None:
+    """What it says is not ignored; nor does it make anybody wait longer than our limit."""
+    assert _time_out(f"{scheme}://h/db?connect_timeout=3") == 3
+    assert _time_out(f"{scheme}://h/db?connect_timeout=60") == _time_out(f"{scheme}://h/db") == 5
+    assert _time_out(f"{scheme}://h/db?connect_timeout=0") == 5
+
+
+def _time_out(url: str) -> object:
+    return connect_args(sa.make_url(url), 5.0)["connect_timeout"]
 
 
 @pytest.mark.parametrize(

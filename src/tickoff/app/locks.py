@@ -9,7 +9,7 @@ from ..durations import Duration, ttl_ms, wait_seconds
 from ..lease import Lease
 from ..lock import Lock
 from ..model import Ran, Skipped
-from ..work import is_async, refuse_awaitable, takes
+from ..work import is_async, refuse_awaitable, refuse_lazy, takes
 from .core import Core
 
 T = TypeVar("T")
@@ -50,6 +50,7 @@ class Locks(Core):
 
         A parameter named `lease` is filled in with the lease.
         """
+        refuse_lazy(job)
         lock = self.lock(name, ttl=ttl, wait=wait)
         return _run_async(lock, job) if is_async(job) else _run(lock, job)
 

@@ -8,7 +8,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -106,6 +105,8 @@ class Serving(Each):
         workers = self._record_workers(only)
         if not jobs and not posts and not workers:
             raise ConfigError(self._nothing_to_serve(only))
+        from importlib.metadata import version  # slow to import, and not needed to decorate
+
         namespace = self._namespace or ""
         services: list[Service] = [Presence(referee, namespace, jobs, version("tickoff"))]
         if jobs and self._alarm is not None:  # before the ticks: it notes what was decided before them

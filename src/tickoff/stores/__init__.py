@@ -32,7 +32,7 @@ def open_store(target: Any) -> LeaseStore:
 def _opener(url: str) -> Callable[[Any], LeaseStore]:
     scheme, separator, _ = url.partition("://")
     opener = _OPENERS.get(scheme.partition("+")[0]) if separator else None
-    if opener is None or (scheme.startswith("redis+") and scheme not in _REDIS_SCHEMES):
+    if opener is None or (opener is _open_redis and scheme not in _REDIS_SCHEMES):
         shown = f"the URL scheme {scheme!r}" if separator else "the URL"
         raise ConfigError(f"{shown} is unknown; use one of {', '.join(_SCHEMES)}")
     return opener
@@ -78,9 +78,11 @@ def _open_sql(target: Any) -> LeaseStore:
     return SqlStore(source)
 
 
-def _open_memory(_target: Any) -> LeaseStore:
+def _open_memory(target: str) -> LeaseStore:
     from .memory import MemoryStore
 
+    if target != "memory://":
+        raise ConfigError("the URL of the memory store is memory:// and nothing else; leave out what follows")
     return MemoryStore()
 
 

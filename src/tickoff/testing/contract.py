@@ -229,6 +229,15 @@ class LeaseStoreContract:
         assert not store.race([bid])[0].ok
         assert race(store, name).ok
 
+    def test_a_withdrawn_race_for_a_name_had_before_wins_nothing(self, store: LeaseStore, name: str) -> None:
+        """Knowing the name from an earlier lease does not help a withdrawn token."""
+        before = race(store, name)
+        store.release(name, before.entry.token)
+        bid = replace(a_bid(name), known=Known(fence=before.entry.fence, ttl=TTL))
+        store.withdraw(name, bid.token)
+        assert not store.race([bid])[0].ok
+        assert race(store, name, known=bid.known).ok
+
     def test_withdrawing_a_race_that_was_won_lets_go(self, store: LeaseStore, name: str) -> None:
         """The withdrawal of a win frees the name; the same token cannot win it again."""
         bid = a_bid(name)
@@ -404,6 +413,22 @@ class LeaseStoreContract:
         store.release(name, lock.entry.token)
         assert race(store, name, tick=tick).ok
 
+    def test_a_plain_lock_after_a_crashed_tick_leaves_its_marks_and_its_line(
+        self, subject: Subject, name: str
+    ) -> None:
+        """Whoever takes the name next writes the crash down, and learns the marks, also for a lock."""
+        store = subject.store
+        tick = store.now() - 5000
+        crashed = race(store, name, tick=tick, owner="a")
+        subject.age(name, TTL + 1)
+        lock = race(store, name, known=Known(fence=crashed.entry.fence, ttl=TTL))
+        assert lock.ok
+        assert (lock.entry.tick, lock.entry.decided, lock.entry.attempt) == (0, tick, 1)
+        assert [(run.tick, run.outcome) for run in store.history(name)] == [(tick, Outcome.CRASHED)]
+        store.release(name, lock.entry.token)
+        again = race(store, name, known=Known(fence=lock.entry.fence, ttl=TTL))
+        assert (again.entry.decided, again.entry.attempt) == (tick, 1)
+
     # Steering
 
     def test_a_paused_name_is_not_won(self, store: LeaseStore, name: str) -> None:
@@ -418,6 +443,16 @@ class LeaseStoreContract:
         assert race(store, name, tick=tick).why is Why.DONE
         assert [run.outcome for run in store.history(name)] == [Outcome.SKIPPED]
         assert race(store, name, tick=tick + 500).ok
+
+    def test_whoever_does_not_know_of_a_pause_is_told(self, store: LeaseStore, name: str) -> None:
+        """A pause binds those who used the name before it, and those who never heard of it."""
+        won = race(store, name)
+        store.release(name, won.entry.token)
+        store.steer(name, "ops", "maintenance")
+        assert race(store, name).why is Why.PAUSED
+        assert race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).why is Why.PAUSED
+        store.steer(name, "ops", None)
+        assert race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).entry.steered > 0
 
     def test_a_holder_may_finish_during_a_pause(self, store: LeaseStore, name: str) -> None:
         """A pause stops new winners, not the run under way."""
@@ -482,6 +517,17 @@ class LeaseStoreContract:
         assert store.renew([hold_of(won)])[0].ok
         assert race(store, name, known=known).entry.token == won.entry.token
 
+    def test_those_who_remember_nothing_wait_as_well(self, subject: Subject, name: str) -> None:
+        """Once somebody told of a forgotten holder, nobody wins before its holder could have renewed."""
+        store = subject.store
+        won = race(store, name)
+        subject.forget(name)
+        assert not race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).ok
+        assert race(store, name).why is Why.HELD
+        assert race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).why is Why.HELD
+        subject.age(name, TTL // 2)
+        assert race(store, name).entry.fence > won.entry.fence
+
     def test_after_waiting_the_forgotten_name_is_won_with_a_greater_fence(
         self, subject: Subject, name: str
     ) -> None:
@@ -493,6 +539,14 @@ class LeaseStoreContract:
         won = race(store, name, known=known)
         assert won.ok
         assert won.entry.fence > known.fence
+
+    def test_a_name_that_is_known_with_an_older_fence_was_forgotten(
+        self, store: LeaseStore, name: str
+    ) -> None:
+        """A restored backup lacks the lease that a server remembers: its holder is waited for."""
+        restored = race(store, name)
+        store.release(name, restored.entry.token)
+        assert race(store, name, known=Known(fence=restored.entry.fence + DAY, ttl=TTL)).why is Why.HELD
 
     def test_remembered_marks_are_put_back(self, subject: Subject, name: str) -> None:
         """A tick that a server knows to be decided is not started because the store forgot it."""
@@ -570,10 +624,10 @@ class LeaseStoreContract:
     def test_notes_are_read_by_all_until_their_life_is_over(self, store: LeaseStore, name: str) -> None:
         """A later note with the same key takes the place of the former; boards are apart."""
         store.post(name, "b", "first", 60_000)
-        said = store.post(name, "b", "second\nline é", 60_000)
+        store.post(name, "b", "second\nline é", 60_000)
         store.post(name, "a", "", 60_000)
         store.post(f"{name}-other", "c", "elsewhere", 60_000)
-        store.post(name, "gone", "soon", 1)
+        said = store.post(name, "gone", "soon", 1)
         while store.now() <= said + 1:
             pass
         notes = store.notes(name)

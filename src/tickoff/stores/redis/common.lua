@@ -2,10 +2,7 @@
 -- KEYS of a name: the lock itself, our data of the name, its history, the token let go last, the tombstone of
 -- the caller's token (if the script wants it).
 local LOCK, META, RUNS, LET_GO, TOMB
-local UNSCHEDULED_LIFE, LET_GO_LIFE, RUNS_KEPT = 604800000, 3600000, 1000
-
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = store_time()
 
 -- What is not there is nothing: entries are stored, and requests are sent, without their zeros.
 local NOTHING = { __index = {

@@ -14,6 +14,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
 from ...errors import ConfigError
+from .urls import check_server, parts_of
 
 Client = redis.Redis | redis.RedisCluster
 
@@ -81,11 +82,14 @@ class UrlSource(_OneServer):
 
     def check(self) -> None:
         """Refuse options that a connection would not take; connects to nothing."""
+        check_server(parts_of(self.url))
         pool = self.open(1.0).connection_pool
         try:
             pool.connection_class(**pool.connection_kwargs)
-        except TypeError as error:
-            raise ConfigError(f"the URL of {self.address} has an unknown option: {error}") from error
+        except (TypeError, ValueError, redis.RedisError) as error:
+            raise ConfigError(
+                f"the URL of {self.address} has an unknown option, or a wrong one: {error}"
+            ) from error
 
     def open(self, limit: float) -> redis.Redis:
         """A client for the URL."""
@@ -191,7 +195,7 @@ def source_of(target: str | redis.Redis) -> RedisSource:
     """Where to keep leases, for an URL or a client."""
     if not isinstance(target, str):
         return ClientSource(target)
-    match urlsplit(target).scheme:
+    match parts_of(target).scheme:
         case "redis+sentinel":
             return _sentinel(target)
         case "redis+cluster":
@@ -203,7 +207,7 @@ def source_of(target: str | redis.Redis) -> RedisSource:
 
 
 def _sentinel(url: str) -> SentinelSource:
-    parts = urlsplit(url)
+    parts = parts_of(url)
     service, _, database = parts.path.strip("/").partition("/")
     if not service:
         raise ConfigError(
@@ -221,9 +225,9 @@ def _sentinel(url: str) -> SentinelSource:
 
 
 def _cluster(url: str) -> ClusterSource:
-    parts = urlsplit(url)
+    parts = parts_of(url)
     query = dict(parse_qsl(parts.query))
-    ssl = query.pop("ssl", "false").lower() in {"1", "true", "yes"}
+    ssl = _yes_or_no(query.pop("ssl", "false"))
     _refuse_options(query, "ssl")
     if parts.path.strip("/"):
         raise ConfigError(
@@ -232,6 +236,14 @@ def _cluster(url: str) -> ClusterSource:
     return ClusterSource(
         _hosts(parts.netloc, 6379), _credentials(parts.netloc) | ({"ssl": True} if ssl else {})
     )
+
+
+def _yes_or_no(text: str) -> bool:
+    if text.lower() not in {"1", "true", "yes", "0", "false", "no"}:
+        raise ConfigError(
+            "the option ssl of the URL is neither true nor false; write ssl=true, or leave it out"
+        )
+    return text.lower() in {"1", "true", "yes"}
 
 
 def _refuse_options(query: dict[str, str], known: str) -> None:
@@ -259,8 +271,10 @@ def _host(text: str, default: int) -> tuple[str, int]:
 
 
 def _number(text: str, what: str) -> int:
-    if not text.isdecimal():
-        raise ConfigError(f"the {what} {text!r} in the URL is not a number; write digits only")
+    if not (text.isascii() and text.isdecimal()):  # not shown: it may be a part of the password
+        raise ConfigError(
+            f"the {what} in the URL is not a number; write digits only, and %2F for a / in a password"
+        )
     return int(text)
 
 

@@ -1,4 +1,5 @@
 -- The notes of the board KEYS[1] that are still good, as key, 'until text', key, …; the others are taken down.
+local now = store_time()
 local good = {}
 local found = redis.call('HGETALL', KEYS[1])
 for i = 1, #found, 2 do

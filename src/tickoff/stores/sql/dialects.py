@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -16,6 +19,8 @@ _SCHEMA_LOCK = 0x7469636B
 """An arbitrary number ("tick") that all servers agree on while they make the schema."""
 
 _SCHEMA_WAIT = 30
+
+_PAUSE = 0.01
 
 _READ_COMMITTED = """
     SELECT set_config('default_transaction_isolation', 'read committed', false)
@@ -93,7 +98,7 @@ class Dialect:
         """Set a new connection up: its zone, its isolation, how long it waits for others' locks."""
         for statement in self._session(limit):
             cursor = dbapi_connection.cursor()
-            cursor.execute(statement)
+            _persistently(partial(cursor.execute, statement), limit)
             cursor.close()
 
     def _session(self, limit: float) -> list[str]:
@@ -108,6 +113,20 @@ class Dialect:
                     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
                     f"SET innodb_lock_wait_timeout = {max(1, int(limit))}",
                 ]
+
+
+def _persistently(execute: Callable[[], object], limit: float) -> None:
+    """SQLite waits for others' locks, but not while it changes the journal mode of a new file: so we do."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            execute()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def _milliseconds(seconds: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:

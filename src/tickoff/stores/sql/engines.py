@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +10,7 @@ import sqlalchemy as sa
 
 from ...errors import ConfigError
 from .dialects import dialect_of
+from .options import connect_args, refuse_unknown
 
 # The driver we use per database, and the extra that installs it; a suffix in the URL is not needed.
 _DRIVERS = {
@@ -71,6 +71,7 @@ class UrlSource:
 
     def open(self, limit: float) -> sa.Engine:
         """An engine from the URL."""
+        arguments = connect_args(self.url, limit)
         try:
             engine = sa.create_engine(
                 self.url,
@@ -80,7 +81,7 @@ class UrlSource:
                 pool_timeout=limit,
                 pool_size=5,
                 max_overflow=10,
-                connect_args=_connect_args(self.url, limit),
+                connect_args=arguments,
                 **_dialect_args(self.url),
             )
         except ModuleNotFoundError as error:
@@ -89,8 +90,10 @@ class UrlSource:
                 f"{error.name}, the driver for {self.address}, is missing; "
                 f"run: pip install 'tickoff[{extra}]'"
             ) from error
+        except ValueError as error:
+            raise ConfigError(f"the URL of {self.address} has a wrong option: {error}") from error
+        refuse_unknown(engine)
         if self.driver == "psycopg":
-            _refuse_unknown_options(self.url)
             from .bounded import bind
 
             bind(engine, limit, self.address)
@@ -140,7 +143,7 @@ def source_of(target: str | sa.Engine) -> EngineSource:
     _refuse_async(target)
     dialect_of(target)
     if target.dialect.name == "sqlite":  # leases need a file of their own
-        return UrlSource(_beside(_normal(target.url)))
+        return UrlSource(_beside(_normal(target.url).set(query={})))
     return SharedSource(target)
 
 
@@ -175,11 +178,15 @@ def _refuse_async(engine: sa.Engine) -> None:
 
 def _parsed(text: str) -> sa.URL:
     try:
-        return sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError) as error:
+        url = sa.make_url(text)
+    except (sa.exc.ArgumentError, ValueError):
+        url = None
+    if url is None or "@" in (url.host or ""):  # not shown: it may be a part of the password
         raise ConfigError(
-            "the database URL cannot be read; write it as scheme://user:password@host:port/name"
-        ) from error
+            "the database URL cannot be read; write it as scheme://user:password@host:port/name, "
+            "and in user and password %40 for @ and %2F for /"
+        )
+    return url
 
 
 def _normal(url: sa.URL) -> sa.URL:
@@ -210,6 +217,10 @@ def _file_only(url: sa.URL) -> sa.URL:
     if url.get_backend_name() != "sqlite":
         return url
     path = url.database or ""
+    if url.host or url.username:
+        raise ConfigError(
+            "a SQLite URL names no host; write sqlite:///file.db, or sqlite:////path/to/file.db"
+        )
     if not path or ":memory:" in path or "mode=memory" in str(url.query):
         raise ConfigError(
             "an in-memory SQLite database is seen by one process only; name a file (sqlite:///tickoff.db), "
@@ -218,29 +229,6 @@ def _file_only(url: sa.URL) -> sa.URL:
     if path.startswith("file:"):
         raise ConfigError("SQLite 'file:' URIs are not supported; write sqlite:///path/to/file.db")
     return url
-
-
-def _connect_args(url: sa.URL, limit: float) -> dict[str, Any]:
-    match url.get_backend_name():
-        case "postgresql":
-            return {
-                "connect_timeout": max(2, math.ceil(limit)),
-                "tcp_user_timeout": max(1, int(limit * 1000)),
-                "fallback_application_name": "tickoff",
-            }
-        case "mysql" | "mariadb":
-            return {"connect_timeout": limit, "read_timeout": limit, "write_timeout": limit}
-        case _:
-            return {"timeout": limit}
-
-
-def _refuse_unknown_options(url: sa.URL) -> None:
-    import psycopg
-
-    try:
-        psycopg.conninfo.make_conninfo("", **{name: str(value) for name, value in url.query.items()})
-    except psycopg.ProgrammingError as error:
-        raise ConfigError(f"the URL of {UrlSource(url).address} has an unknown option: {error}") from error
 
 
 def _dialect_args(url: sa.URL) -> dict[str, Any]:

@@ -1,0 +1,5 @@
+-- Decide one bid for a plain lock; ARGV: as above.
+turn_to(1)
+return decide(setmetatable({
+    token = ARGV[1], owner = ARGV[2], ttl = tonumber(ARGV[3]), fence = tonumber(ARGV[4]), known_ttl = tonumber(ARGV[5]),
+}, NOTHING))
