@@ -1,6 +1,8 @@
 """APScheduler 3 on every server: all of them fire, one runs.
 
-TICKOFF_URL=redis://localhost:6379/0 python -m examples.apscheduler_app
+On every server:
+
+    TICKOFF_URL=redis://localhost:6379/0 python -m examples.apscheduler_app
 """
 
 from __future__ import annotations

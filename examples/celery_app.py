@@ -1,7 +1,9 @@
 """Celery with a beat on every server, so that no beat is the one that must not die.
 
-export TICKOFF_URL=redis://localhost:6379/0 CELERY_BROKER_URL=redis://localhost:6379/1
-celery -A examples.celery_app worker --beat      # on every server
+On every server:
+
+    export TICKOFF_URL=redis://localhost:6379/0 CELERY_BROKER_URL=redis://localhost:6379/1
+    celery -A examples.celery_app worker --beat
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Millions of phone numbers, one slow and flaky API that is paid by the call; every server helps.
 
-export TICKOFF_URL=redis://localhost:6379/0 TICKOFF_DATABASE=postgresql://localhost/shop
-export LOOKUP_URL=https://lookup.example/api TICKOFF_APP=examples.enrich_contacts
-tickoff records install enrich    # once: adds the columns
-tickoff records run enrich        # on as many servers as you like
+On every server, as many as you like:
+
+    export TICKOFF_URL=redis://localhost:6379/0 TICKOFF_DATABASE=postgresql://localhost/shop
+    export LOOKUP_URL=https://lookup.example/api TICKOFF_APP=examples.enrich_contacts
+    tickoff records install enrich    # once: adds the columns
+    tickoff records run enrich
 """
 
 from __future__ import annotations

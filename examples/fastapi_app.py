@@ -1,6 +1,8 @@
 """A FastAPI application on ten servers, eight workers each; its jobs run once.
 
-TICKOFF_URL=redis://localhost:6379/0 uvicorn examples.fastapi_app:app --workers 8
+On every server:
+
+    TICKOFF_URL=redis://localhost:6379/0 uvicorn examples.fastapi_app:app --workers 8
 """
 
 from __future__ import annotations

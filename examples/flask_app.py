@@ -1,8 +1,10 @@
 """A Flask application, and its jobs in a process beside the web workers.
 
-export TICKOFF_URL=redis://localhost:6379/0
-gunicorn examples.flask_app:app          # on every server
-flask --app examples.flask_app jobs      # on every server, too
+Two processes on every server:
+
+    export TICKOFF_URL=redis://localhost:6379/0
+    gunicorn examples.flask_app:app
+    flask --app examples.flask_app jobs
 """
 
 from __future__ import annotations

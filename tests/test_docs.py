@@ -6,17 +6,22 @@ import ast
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from dev.pages import renewed
 from dev.servers import Server
 from examples.file_store import FileStore
 
+from tests.databases import database
+from tests.examples.running import eventually, stage_in
 from tests.pages import ROOT, Block, blocks_of, comparable, replaced, without_blocks
 from tickoff import stores
+from tickoff.cli.once import once
 from tickoff.stores.sql import schema
 from tickoff.testing import LeaseStoreContract, Subject, aged, compare_with_memory
 
@@ -27,6 +32,7 @@ STORES_PAGE = ROOT / "docs" / "stores.md"
 STANDINS = {
     "redis://localhost:6379/0": "redis",
     "postgresql://localhost/shop": "postgres",
+    "postgresql+psycopg://localhost/shop": "postgres",
     "mysql://localhost/shop": "mariadb",
 }
 """URLs in the text, and the fixture whose server answers for each."""
@@ -72,7 +78,7 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
     if not steps:
         return
     servers = {url: fixture for url, fixture in STANDINS.items() if any(url in b.text for b, _ in steps)}
-    answering = {url: request.getfixturevalue(fixture).url for url, fixture in servers.items()}
+    answering = {url: at(url, request.getfixturevalue(fixture)) for url, fixture in servers.items()}
     program = [(str(page), block.line, replaced(block.text, answering)) for block, _ in steps]
     clean = {key: value for key, value in os.environ.items() if not key.startswith("TICKOFF_")}
     done = subprocess.run(
@@ -92,6 +98,11 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
         if promised is not None:
             where = f"{page.name}:{block.line}"
             assert comparable(replaced(output, back)) == comparable(promised), where
+
+
+def at(url: str, server: Server) -> str:
+    """The address of a server, under the scheme that the page uses."""
+    return url.partition("://")[0] + "://" + server.url.partition("://")[2]
 
 
 @every_page
@@ -182,6 +193,68 @@ def test_every_extra_shown_exists() -> None:
         for extra in listed.split(",")
     }
     assert {"redis", "postgres", "mysql"} <= shown <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize(("page", "text"), list(renewed()), ids=lambda value: getattr(value, "name", ""))
+def test_a_page_shows_what_the_files_and_docstrings_say_today(page: Path, text: str) -> None:
+    """Examples, the API and the help of commands; `make docs` writes them anew."""
+    assert page.read_text("utf-8") == text, f"{page.name} is out of date; run: make docs"
+
+
+def test_every_page_is_in_the_menu_of_the_site_and_the_menu_has_no_other() -> None:
+    """A page that no menu leads to is not found."""
+    listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    written = [str(page.relative_to(ROOT / "docs")) for page in PAGES if page != README]
+    assert sorted(listed) == sorted(written)
+
+
+README_NEEDS = """
+from types import SimpleNamespace
+
+def fetch_products(since):
+    yield {"id": 1, "name": f"tea since {since}"}
+
+async def ask_provider(number):
+    return SimpleNamespace(status_code=200, json=lambda: {"carrier": "Amber"})
+"""
+
+
+@pytest.mark.timeout(180)
+def test_the_ticks_and_records_of_the_readme_do_what_they_say(
+    request: pytest.FixtureRequest, redis: Server, tmp_path: Path, name: str
+) -> None:
+    """Its Python, in one file, run by its own commands: rows are imported, contacts are enriched."""
+    with database("postgres", request, tmp_path) as engine, stage_in(tmp_path) as stage:
+        shop = engine.url.render_as_string(hide_password=False)
+        urls = {"redis://localhost:6379/0": redis.url, "postgresql+psycopg://localhost/shop": shop}
+        program = README_NEEDS + "".join(replaced(block.text, urls) for block, _ in steps_of(README))
+        (tmp_path / "shop.py").write_text(program, "utf-8")
+        stage.environment |= {"TICKOFF_NAMESPACE": name, "PYTHONPATH": f"{ROOT}:{tmp_path}"}
+        with engine.begin() as db:
+            db.exec_driver_sql("CREATE TABLE products (id integer PRIMARY KEY, name text)")
+            db.exec_driver_sql("CREATE TABLE contacts (phone_number text PRIMARY KEY, carrier text)")
+            db.exec_driver_sql("INSERT INTO contacts SELECT 'n' || n FROM generate_series(1, 50) n")
+        for line in [line for line in shell_lines() if line.endswith("find-carrier --app shop")]:
+            assert stage.run("-m", *line.split()).process.returncode == 0, stage.everything_said()
+        server = stage.hurried("1s", "shop", "serve")
+        eventually(lambda: server.said.count("ok after") >= 2, stage)
+        server.terminate()
+        with engine.connect() as db:
+            assert db.exec_driver_sql("SELECT id FROM products").all() == [(1,)]
+            states = db.exec_driver_sql("SELECT lookup, carrier, count(*) FROM contacts GROUP BY 1, 2")
+            assert states.all() == [("DONE", "Amber", 50)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line for block in blocks_of(README) if block.language == "crontab" for line in block.text.splitlines()],
+)
+def test_the_crontab_line_of_the_readme_is_understood(line: str) -> None:
+    """Its options exist, and the schedule it names is the one it is fired by."""
+    command, schedule = shlex.split(line)[5:], " ".join(line.split()[:5])
+    assert command[:2] == ["tickoff", "once"]
+    assert f'--cron "{schedule}"' in line
+    once.make_context("once", command[2:])
 
 
 def test_the_readme_is_short() -> None:
