@@ -154,6 +154,30 @@ def test_a_crash_that_the_next_tick_has_covered_is_told(world: World) -> None:
     assert world.missed == [("report", 2, 1)]
 
 
+def test_a_crash_that_no_look_has_seen_is_told_by_the_next_one(world: World) -> None:
+    """A long run crashes just before the next tick is won: then the marks tell nothing of it any more."""
+    job = seen(world, a_job(minutes=2))
+    world.server(job)
+    world.pass_time(2 * MINUTE)
+    world.run(job, START + 2 * MINUTE, outcome=None)
+    world.store.rewrite("report", lambda entry: _prolonged(entry, 115_000))
+    world.pass_time(105_000)
+    world.now = START + 4 * MINUTE
+    world.run(job, world.now)
+    world.pass_time(2 * MINUTE - 1)
+    assert world.missed == [("report", 2, 1)]
+
+
+def test_what_was_told_is_not_counted_again(world: World) -> None:
+    """A crash is told; the tick after it, which nobody starts, is another alarm, for one tick."""
+    job = seen(world, a_job(minutes=2))
+    world.server(job)
+    world.pass_time(2 * MINUTE)
+    world.run(job, START + 2 * MINUTE, outcome=None)
+    world.pass_time(4 * MINUTE - 1)
+    assert world.missed == [("report", 2, 1), ("report", 4, 1)]
+
+
 def test_a_tick_is_taken_over_in_peace(world: World) -> None:
     """With recover="now" the alarm waits for the losers that stand by, and goes off when none comes."""
     job = seen(world, a_job(minutes=60, attempts=3, takeover=True))
@@ -186,6 +210,17 @@ def test_pauses_and_overlaps_set_no_alarm_off(world: World) -> None:
     world.pass_time(5 * MINUTE)
     world.store.steer("paused", "ann", None)
     world.pass_time(4 * MINUTE)
+    assert world.missed == []
+
+
+def test_a_pause_that_ended_within_the_grace_was_one(world: World) -> None:
+    """What fell into it is not made up for, and not missed."""
+    job = seen(world, a_job(minutes=10))
+    world.server(job)
+    world.store.steer("report", "ann", "maintenance")
+    world.pass_time(10 * MINUTE + 30_000)
+    world.store.steer("report", "ann", None)
+    world.pass_time(5 * MINUTE)
     assert world.missed == []
 
 

@@ -31,6 +31,7 @@ LONGEST_PERIOD = 31 * 86400.0
 
 def seconds(value: Duration, field: str) -> float:
     """Read a duration; `field` is how the error calls it."""
+    value = _hashable(value, field)
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bool):

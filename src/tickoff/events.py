@@ -70,6 +70,8 @@ class Events:
 
 def log(event: Event) -> None:
     """One line per outcome: a failure at ERROR, with its traceback; all else at INFO."""
+    if not _log.isEnabledFor(_level(event)):
+        return
     about = {
         "job": event.job,
         "tick": event.tick,
@@ -90,3 +92,10 @@ def log(event: Event) -> None:
     else:
         words = f"{event.outcome} after {event.seconds:.3f} s: {event.error}"
         _log.error("%s %s", what, words, extra=about, exc_info=event.cause)
+
+
+def _level(event: Event) -> int:
+    if event.kind is Kind.STARTED:
+        return logging.DEBUG
+    bad = event.kind is Kind.ENDED and event.outcome is not Outcome.OK
+    return logging.ERROR if bad else logging.INFO

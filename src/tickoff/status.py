@@ -174,7 +174,7 @@ def past(run: Run) -> PastRun:
 
 def _ended(entry: Entry, now: int) -> Ended | None:
     crash = crash_of(entry, now)
-    if crash is not None:
+    if crash is not None and crash.ended > entry.outcome_at:
         return Ended(tick=moment(crash.tick), outcome=crash.outcome, by=crash.owner, at=moment(crash.ended))
     if not entry.outcome:
         return None

@@ -28,9 +28,6 @@ from .work import End
 
 _log = logging.getLogger("tickoff")
 
-GRACE = 60.0
-"""Seconds after which a tick that nobody finished, nor is at work on, counts as missed."""
-
 _INTERVAL = 15.0
 """Seconds between two looks; less where the grace is short."""
 

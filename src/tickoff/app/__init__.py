@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ..durations import Duration
 from ..stores.base import LeaseStore
-from ..watch import GRACE
 from .locks import Locks
 from .once import Onces
 from .operating import Operating
@@ -37,6 +36,6 @@ class Tickoff(Locks, Onces, Operating):
         namespace: str | None = None,
         slots: int = 32,
         grace: Duration = "30s",
-        alarm: Duration | None = GRACE,
+        alarm: Duration | None = "60s",
     ) -> None:
         super().__init__(url, database=database, namespace=namespace, slots=slots, grace=grace, alarm=alarm)

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Callable
 from datetime import datetime
 from difflib import get_close_matches
-from importlib.metadata import version
 from typing import Any, overload
 
 from ..doctor import Diagnosis, diagnose
@@ -91,6 +90,8 @@ class Operating(Serving):
 
     def doctor(self) -> Diagnosis:
         """What is amiss with the store, the servers and the jobs, and what to do about it."""
+        from importlib.metadata import version  # slow to import, and not needed to decorate
+
         return diagnose(self._ready(), self._space, self._own(), version("tickoff"))
 
     @overload

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice, pairwise
 from typing import Any, Literal, TypeVar
 
-from ..durations import Duration, seconds, ttl_ms
+from ..clocks import wall
+from ..durations import Duration, seconds, spelled, ttl_ms
 from ..errors import ConfigError
-from ..job import Job
+from ..job import Job, place_of
 from ..leader import Post
-from ..names import check_name
-from ..schedule import Schedule, cron, every
+from ..names import full_name
+from ..schedule import Schedule, cron, every, ticks
 from ..work import is_async, takes
 from .core import Core
 
@@ -23,6 +26,9 @@ OnOutage = Literal["skip", "wait"]
 
 _ATTEMPTS_TO_RECOVER = 3
 
+_LOOKED_AT = 50
+"""So many ticks are looked at to see how far apart they are."""
+
 
 class Scheduled(Core):
     """Jobs and posts, by the names they were decorated with."""
@@ -31,6 +37,7 @@ class Scheduled(Core):
         super().__init__(*arguments, **options)
         self._jobs: dict[str, Job] = {}
         self._posts: dict[str, Post] = {}
+        self._serving = False
 
     def cron(
         self,
@@ -76,10 +83,11 @@ class Scheduled(Core):
         Async work is cancelled when the lead is lost. Sync work takes a parameter named `lease` and asks
         `lease.check()`, or `lease.lost`, between its steps.
         """
-        check_name(name)
+        full_name("", name)  # refuses what is no name
         length = ttl_ms(ttl)
 
         def decorate(work: F) -> F:
+            self._refuse_late(name)
             self._refuse_taken(name, work)
             self._posts[name] = Post(
                 name=name,
@@ -94,11 +102,14 @@ class Scheduled(Core):
 
     def _job(self, schedule: Schedule, name: str | None, options: dict[str, Any]) -> Callable[[F], F]:
         if name is not None:
-            check_name(name)
+            full_name("", name)  # refuses what is no name
+        _refuse_long_jitter(schedule, options["jitter"])
 
         def decorate(work: F) -> F:
             called = name or name_of(work)
+            self._refuse_late(called)
             self._refuse_taken(called, work)
+            self._refuse_second_schedule(called, work, schedule)
             self._jobs[called] = Job(
                 name=called,
                 schedule=schedule,
@@ -116,10 +127,24 @@ class Scheduled(Core):
         former = self._function(name)
         if former is None:
             return
-        if (former.__module__, former.__qualname__) != (work.__module__, work.__qualname__):
+        there, new = place_of(former), place_of(work)
+        if there != new:
+            raise ConfigError(f"name={name!r} is {there} already; give {new} another one: name='…'")
+
+    def _refuse_second_schedule(self, name: str, work: Callable[..., Any], schedule: Schedule) -> None:
+        """The same function once more: the second schedule would silently take the place of the first."""
+        former = self._jobs.get(name)
+        if former is not None and former.work is work and former.schedule != schedule:
             raise ConfigError(
-                f"name={name!r} is {former.__module__}.{former.__qualname__} already; "
-                f"give {work.__qualname__} another one: name='…'"
+                f"name={name!r} is scheduled {former.schedule.text!r} already; "
+                f"give {schedule.text!r} a name of its own: name='…'"
+            )
+
+    def _refuse_late(self, name: str) -> None:
+        if self._serving:
+            raise ConfigError(
+                f"name={name!r} comes too late: this Tickoff is serving, and runs what it had at its start; "
+                "import the module with this function before"
             )
 
     def _function(self, name: str) -> Callable[..., Any] | None:
@@ -174,6 +199,18 @@ def _options(
         "jitter": 0 if jitter is None else round(_above_zero(jitter, "jitter") * 1000),
         "patient": on_outage == "wait",
     }
+
+
+def _refuse_long_jitter(schedule: Schedule, jitter: int) -> None:
+    """A tick that is delayed until the next one is due would never start."""
+    if not jitter:
+        return
+    gap = min((b - a for a, b in pairwise(islice(ticks(schedule, wall()), _LOOKED_AT))), default=math.inf)
+    if jitter >= gap:
+        raise ConfigError(
+            f'jitter="{spelled(jitter)}" leaves no time for ticks of {schedule.text!r}, '
+            f"which are {spelled(int(gap))} apart; use less"
+        )
 
 
 def _one_of(value: object, field: str, allowed: tuple[str, ...]) -> None:

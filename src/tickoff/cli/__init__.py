@@ -30,7 +30,7 @@ def program() -> None:
     """
 
 
-_COMMANDS = (demo, once, lock, serve, records, next_ticks, schema, migrate)
+_COMMANDS = (demo, once, lock, serve, next_ticks, records, schema, migrate)
 _OPERATING = (ls, history, explain, trigger, pause, resume, release, doctor)
 
 for _command in (*_COMMANDS, *_OPERATING):

@@ -24,6 +24,9 @@ def doctor(
 
     Each finding says what can go wrong and what to do. The status is 1 when there is one that is not ignored.
     """
+    import logging
+
+    logging.getLogger("tickoff").setLevel(logging.ERROR)  # what would be warned of is among the findings
     with fleet(url, namespace, app) as jobs:
         found = jobs.doctor()
     left = tuple(finding for finding in found.findings if finding.check not in ignore)

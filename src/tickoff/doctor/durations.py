@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ..model import Outcome, Run
-from ..roster import Listed, Roster
+from ..roster import Listed
+from ..schedule import Schedule
 from ..stores.base import Finding
 from ..words import counted, length
 from .lists import listed
@@ -24,19 +25,19 @@ class Seen:
     """A job and its last runs: the longest, and how many were lost or crashed; durations in ms."""
 
     job: Listed
-    period: float
+    period: int
     longest: int
     lost: int
     crashed: int
 
     @classmethod
-    def of(cls, job: Listed, runs: Sequence[Run], now: int) -> Seen:
+    def of(cls, job: Listed, period: int, runs: Sequence[Run]) -> Seen:
         """From the lines of a history."""
         outcomes = [run.outcome for run in runs]
-        ran = [run for run in runs if run.outcome not in (Outcome.SKIPPED, Outcome.CRASHED)]
+        ran = [run for run in runs if run.outcome in (Outcome.OK, Outcome.FAILED, Outcome.TIMED_OUT)]
         longest = max((run.ended - run.started for run in ran), default=0)
         lost, crashed = outcomes.count(Outcome.LOST), outcomes.count(Outcome.CRASHED)
-        return cls(job, _period(job, now), longest, lost, crashed)
+        return cls(job, period, longest, lost, crashed)
 
     @property
     def name(self) -> str:
@@ -50,9 +51,8 @@ class Seen:
         return float("inf") if timeout is None else timeout * 1000
 
 
-def of_durations(roster: Roster, histories: Mapping[str, Sequence[Run]], now: int) -> Iterator[Finding]:
+def of_durations(seen: Sequence[Seen]) -> Iterator[Finding]:
     """What the runs of each job say, all jobs that say the same in one finding."""
-    seen = [Seen.of(roster.jobs[name], runs, now) for name, runs in histories.items()]
     for look in (_timeouts, _overlaps, _short_ttls, _long_ttls):
         yield from look(seen)
 
@@ -116,16 +116,16 @@ def _is_tight(seen: Seen) -> bool:
 
 
 def _due(seen: Seen) -> str:
-    return f"and is due every {length(round(seen.period))}"
+    return f"and is due every {length(seen.period)}"
 
 
 def _ttl(seen: Seen) -> str:
     return length(seen.job.carried.ttl)
 
 
-def _period(job: Listed, now: int) -> float:
+def shortest_period(schedule: Schedule, now: int) -> int | None:
     """The shortest of the next few times between two ticks (ms)."""
-    schedule, ticks = job.schedule, [now]
+    ticks = [now]
     while len(ticks) <= _PERIODS + 1 and (tick := schedule.after(ticks[-1])) is not None:
         ticks.append(tick)
-    return min((later - former for former, later in pairwise(ticks[1:])), default=float("inf"))
+    return min((later - former for former, later in pairwise(ticks[1:])), default=None)

@@ -18,12 +18,9 @@ SKEW = 1.0
 
 def of_clocks(skew: float, roster: Roster) -> Iterator[Finding]:
     """Clocks that are not the store's: of this machine, and of servers."""
-    off = {"this machine": skew} if abs(skew) > SKEW else {}
-    off |= {server(one.owner): one.skew for one in roster.servers if abs(one.skew) > SKEW}
-    if off:
-        told = [
-            f"{who} {length(round(abs(s) * 1000))} {'ahead' if s > 0 else 'behind'}" for who, s in off.items()
-        ]
+    skews = {"this machine": skew} | {server(one.owner): one.skew for one in roster.servers}
+    told = [_skewed(who, seconds) for who, seconds in skews.items() if abs(seconds) > SKEW]
+    if told:
         yield Finding(
             check="clock",
             what=f"clocks differ from the store's: {listed(told)}",
@@ -97,7 +94,7 @@ def _alive(pid: str) -> bool:
 
 
 def _difference(name: str, job: Listed) -> str:
-    one, other = job.differing[0]
+    one, other = job.differing[-1]
     mine, theirs = job.carried, other
     last = server(job.servers[-1].owner)
     if mine.function != theirs.function:

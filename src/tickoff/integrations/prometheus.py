@@ -10,17 +10,27 @@ The counts are this process's; add them up over the fleet: `sum by (job, outcome
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..app import Tickoff
-from ..errors import ConfigError
+from ..errors import ConfigError, TickoffError
 from ..events import Event
 from ..model import Outcome
 
+if TYPE_CHECKING:
+    from ..records.operator import Records
+
 try:
     from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+    from prometheus_client.core import GaugeMetricFamily
+    from prometheus_client.registry import Collector
 except ModuleNotFoundError as missing:
     raise ConfigError(f"{missing.name} is missing; run: pip install 'tickoff[prometheus]'") from missing
+
+_log = logging.getLogger("tickoff")
 
 _SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600)
 
@@ -71,3 +81,42 @@ def measure(jobs: Tickoff, registry: CollectorRegistry = REGISTRY) -> None:
     jobs.on("ended", metrics.ended)
     jobs.on("skipped", metrics.uneventful)
     jobs.on("missed", metrics.uneventful)
+
+
+def measure_records(jobs: Tickoff, registry: CollectorRegistry = REGISTRY) -> None:
+    """Count the records of an application by state, at each scrape; one server of the fleet is enough."""
+    registry.register(_RecordStates(jobs))
+
+
+class _RecordStates(Collector):
+    """Asks for progress when scraped; the tables are counted in full only now and then, whoever asks."""
+
+    def __init__(self, jobs: Tickoff) -> None:
+        self._jobs = jobs
+        self._opened: dict[str, Records] = {}
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """Known beforehand, so that registering connects to nothing."""
+        yield _states()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The states of all jobs; a database that is away leaves out its own."""
+        family = _states()
+        for name in self._jobs.record_names():
+            try:
+                self._count(name, family)
+            except TickoffError as error:
+                _log.warning("the records of %s cannot be counted: %s", name, error)
+        yield family
+
+    def _count(self, name: str, family: GaugeMetricFamily) -> None:
+        records = self._opened.get(name) or self._opened.setdefault(name, self._jobs.records(name))
+        found = records.progress()
+        for state in ("pending", "in_flight", "done", "failed"):
+            family.add_metric([records.job.name, state], getattr(found, state))
+
+
+def _states() -> GaugeMetricFamily:
+    return GaugeMetricFamily(
+        "tickoff_records", "Records by state, of the whole fleet.", labels=["job", "state"]
+    )

@@ -635,6 +635,12 @@ class LeaseStoreContract:
         assert abs(said - store.now()) < 5000
         assert abs(notes[1].until - said - 60_000) < 1000
 
+    def test_a_note_may_be_long(self, store: LeaseStore, name: str) -> None:
+        """The jobs of a large fleet are one note."""
+        text = "é" * 400_000
+        store.post(name, "jobs", text, 60_000)
+        assert [note.text for note in store.notes(name)] == [text]
+
     def test_one_caller_strikes_a_note(self, store: LeaseStore, name: str) -> None:
         """So a request on a board is taken by one server; what is over cannot be taken."""
         store.post(name, "request", "now", 60_000)
