@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Self
 
+from .. import forks
 from ..clocks import elapsed
 from ..eventloop import EventLoop
 from ..referee import Referee
@@ -47,6 +48,7 @@ class Records:
         self._steering = Steering(names.board, referee.store)
         self._estimate = Estimate()
         self._count_at = 0.0
+        forks.tell(self)
 
     def reopen(self, where: str | Any = None, *, tick: Tick | None = None) -> int:
         """Make DONE rows PENDING again, so that all servers work them anew; how many.
@@ -106,6 +108,10 @@ class Records:
     def close(self) -> None:
         """Close the connections to the table; used again, it opens new ones."""
         self.table.close()
+
+    def after_fork(self) -> None:
+        """Leave the parent's connections to the parent."""
+        self.table.forget_connections()
 
     def __enter__(self) -> Self:
         return self
