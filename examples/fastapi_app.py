@@ -26,14 +26,14 @@ async def import_products(tick: Tick) -> None:
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
     """Each worker takes part in the races, from start to stop."""
-    app.state.imports = []
     async with jobs:
         yield
 
 
 app = FastAPI(lifespan=lifespan)
+app.state.imports = []
 
 
 @app.get("/imports")

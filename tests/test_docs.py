@@ -205,7 +205,7 @@ def test_every_page_is_in_the_menu_of_the_site_and_the_menu_has_no_other() -> No
     """A page that no menu leads to is not found."""
     listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     written = [str(page.relative_to(ROOT / "docs")) for page in PAGES if page != README]
-    assert sorted(listed) == sorted(written)
+    assert sorted(listed) == sorted(written), "write the page into mkdocs.yml"
 
 
 README_NEEDS = """

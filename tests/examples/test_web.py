@@ -57,6 +57,14 @@ def test_fastapi_workers_share_the_ticks_and_none_runs_twice(stage: Stage, worke
         assert "Traceback" not in program.said
 
 
+def test_the_jobs_of_fastapi_run_without_the_web_application(stage: Stage, redis: Server) -> None:
+    """`tickoff serve --app` on the same module."""
+    stage.environment["TICKOFF_URL"] = redis.url
+    server = stage.hurried("1s", "examples.fastapi_app", "serve")
+    eventually(lambda: server.said.count("ok after") >= 2, stage)
+    assert server.terminate() == 0, server.said
+
+
 def test_a_fastapi_view_answers_409_while_another_worker_has_the_lock(
     stage: Stage, workers: list[str]
 ) -> None:
