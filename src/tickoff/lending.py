@@ -45,5 +45,5 @@ def gone(window: int, limit: int, now: int) -> int:
     return max(0, limit * (now % window) // window - limit // LATE)
 
 
-LATE = 50
+LATE = 33
 """One call in so many of a window may be lent after its time."""

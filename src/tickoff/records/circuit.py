@@ -63,8 +63,9 @@ class Circuit:
 
     def spend(self) -> None:
         """A call is made; while the circuit is open it is the probe."""
-        with self._guard:
-            self._probes = 0
+        if self._probes:
+            with self._guard:
+                self._probes = 0
 
     def failed(self, kind: str, key: Key, words: str, now: float) -> None:
         """A call failed."""

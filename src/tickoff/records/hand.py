@@ -79,34 +79,18 @@ class Hand:
         False when that was decided before, because it took too long.
         """
         with self._changed:
-            if call not in self._running:
-                self._abandoned.discard(call)
-                self._tell()
-                return False
-            self._running.discard(call)
-            self._decide(call, verdicts)
-            return True
+            return self._leaves(call) and self._decide(call, verdicts)
 
     def abandon(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
         """Decide on a call that goes on running: it keeps its place among those that may run."""
         with self._changed:
-            if call not in self._running:
-                return False
-            self._running.discard(call)
-            self._abandoned.add(call)
-            self._decide(call, verdicts)
-            return True
+            return self._leaves(call, goes_on=True) and self._decide(call, verdicts)
 
     def doubt(self, call: Call, verdicts: Sequence[Verdict], *, goes_on: bool = False) -> bool:
-        """Take in a failure that may be the provider's: it waits for `resolve`, and stays in flight."""
+        """Take in a failure that may be the provider's: it waits to be blamed, and stays in flight."""
         with self._changed:
-            if call not in self._running:
-                self._abandoned.discard(call)
-                self._tell()
+            if not self._leaves(call, goes_on=goes_on):
                 return False
-            self._running.discard(call)
-            if goes_on:
-                self._abandoned.add(call)
             self._doubtful.append((call, verdicts))
             return True
 
@@ -273,13 +257,25 @@ class Hand:
             self.on_low()
         return call
 
-    def _decide(self, call: Call, verdicts: Sequence[Verdict]) -> None:
-        if not verdicts:
+    def _leaves(self, call: Call, *, goes_on: bool = False) -> bool:
+        """It runs no longer, or goes on with nobody waiting; False when that was so before."""
+        if call not in self._running:
+            self._abandoned.discard(call)
+            self._tell()
+            return False
+        self._running.discard(call)
+        if goes_on:
+            self._abandoned.add(call)
+        return True
+
+    def _decide(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
+        if verdicts:
+            self.finished += len(call.records)
+            self._keep(call.claim, verdicts)
+        else:
             self._ready.split(call)
             self._tell()
-            return
-        self.finished += len(call.records)
-        self._keep(call.claim, verdicts)
+        return True
 
     def _keep(self, claim: Claim, verdicts: Sequence[Verdict]) -> None:
         """They wait for the flusher: told of the first, of half a flush, and when no more will come."""

@@ -704,7 +704,7 @@ class LeaseStoreContract:
         while store.now() % 2000 < 1200:
             time.sleep(0.01)
         loan = store.lend(name, 2000, 100, 100)
-        assert loan.first >= 58
+        assert loan.first >= 57
         assert loan.size == 100 - loan.first
 
     def test_names_are_listed_by_prefix(self, store: LeaseStore, name: str) -> None:
