@@ -171,12 +171,14 @@ def test_a_store_that_goes_away_in_the_middle_ends_the_show_in_one_line(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     """Nothing can be taken away from it any more; processes and files can."""
-    with redis_server() as server:
-        with _started({**environment, "TICKOFF_URL": server.url}, tmp_path, "doubled") as demo:
-            _await_line(demo, "by its own clock")
-            children = _children(demo)
-            server.stop(signal.SIGKILL)
-            _, said = demo.communicate(timeout=150)
+    with (
+        redis_server() as server,
+        _started({**environment, "TICKOFF_URL": server.url}, tmp_path, "doubled") as demo,
+    ):
+        _await_line(demo, "by its own clock")
+        children = _children(demo)
+        server.stop(signal.SIGKILL)
+        _, said = demo.communicate(timeout=150)
     assert demo.returncode == 125
     assert re.fullmatch(r"tickoff: .*\n", said)
     assert _running(children) == set()
