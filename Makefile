@@ -18,7 +18,7 @@ DOCS := $(VENV)/.docs
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(RUNTIME) ## ten real processes race for one name: needs no server
+demo: $(RUNTIME) ## ten real servers, a crash, a zombie, 2,000 rows: needs no server
 	@$(BIN)/tickoff demo
 
 test: check servers ## all checks, then all tests on real servers of their own
