@@ -127,6 +127,16 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
             assert link.fragment in anchors_of(file), f"{page.name}: {target}"
 
 
+@every_page
+def test_a_page_of_the_site_links_to_no_file_beside_it(page: Path) -> None:
+    """What is not under docs/ is not on the site."""
+    if page == README:
+        return
+    links = re.findall(r"\]\(([^)\s:#]+)[^)]*\)", without_blocks(page))
+    outside = [link for link in links if not (page.parent / link).resolve().is_relative_to(ROOT / "docs")]
+    assert outside == []
+
+
 def anchors_of(page: Path) -> set[str]:
     """The headings of a page as links name them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
