@@ -5,10 +5,9 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
-# Stamps: which of the sets is installed for this pyproject.toml.
+# Stamps: which of the two sets is installed for this pyproject.toml.
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
-DOCS := $(VENV)/.docs
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -46,7 +45,7 @@ format: $(DEV) ## format the code and repair what lint can repair
 bench: $(DEV) servers ## measure locks beside the bare statements
 	@$(PY) bench/locks.py
 
-docs: $(DOCS) ## renew the pages made from code, and build the site into build/site
+docs: $(DEV) ## renew the pages made from code, and build the site into build/site
 	@$(PY) -m dev.pages
 	@$(BIN)/zensical build --strict
 
@@ -69,9 +68,4 @@ $(DEV): $(RUNTIME)
 	@echo 'installing the development tools'
 	@$(PIP) install --upgrade 'pip>=25.1'  # the first that knows --group
 	@$(PIP) install --editable '.[all]' --group dev
-	@touch $@
-
-$(DOCS): $(DEV)
-	@echo 'installing the tool that builds the site'
-	@$(PIP) install --group docs
 	@touch $@
