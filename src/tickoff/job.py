@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .schedule import Schedule
+from .work import named_part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,8 @@ class Job:
     @property
     def function(self) -> str:
         """Where the function is: two servers that mean different ones by one name are told apart by it."""
-        return f"{_module(self.work)}:{self.work.__qualname__}"
+        named = named_part(self.work)
+        return f"{_module(named)}:{named.__qualname__}"
 
     @property
     def again(self) -> bool:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
+from ..counts import count
 from ..durations import Duration, seconds, ttl_ms
 from ..errors import ConfigError
 from ..job import Job
 from ..leader import Post
 from ..names import check_name
 from ..schedule import Schedule, cron, every
-from ..work import is_async, takes
+from ..work import is_async, place_of, refuse_lazy, takes
 from .core import Core
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,6 +81,7 @@ class Scheduled(Core):
         length = ttl_ms(ttl)
 
         def decorate(work: F) -> F:
+            refuse_lazy(work)
             self._refuse_taken(name, work)
             self._posts[name] = Post(
                 name=name,
@@ -97,6 +99,7 @@ class Scheduled(Core):
             check_name(name)
 
         def decorate(work: F) -> F:
+            refuse_lazy(work)
             called = name or name_of(work)
             self._refuse_taken(called, work)
             self._jobs[called] = Job(
@@ -114,12 +117,9 @@ class Scheduled(Core):
     def _refuse_taken(self, name: str, work: Callable[..., Any]) -> None:
         """A function that was defined anew takes its own place; any other by the same name is a mistake."""
         former = self._function(name)
-        if former is None:
-            return
-        if (former.__module__, former.__qualname__) != (work.__module__, work.__qualname__):
+        if former is not None and place_of(former) != place_of(work):
             raise ConfigError(
-                f"name={name!r} is {former.__module__}.{former.__qualname__} already; "
-                f"give {work.__qualname__} another one: name='…'"
+                f"name={name!r} is {place_of(former)} already; give {place_of(work)} another one: name='…'"
             )
 
     def _function(self, name: str) -> Callable[..., Any] | None:
@@ -144,9 +144,10 @@ class Scheduled(Core):
 
 def name_of(work: Callable[..., Any]) -> str:
     """The function's own name, with dashes."""
-    name = getattr(work, "__name__", "").replace("_", "-").strip("-")
+    name = str(getattr(work, "__name__", "")).replace("_", "-").strip("-")
     if not name or "<" in name:
         raise ConfigError(f"{work!r} has no name of its own; give it one: name='import-products'")
+    check_name(name)
     return name
 
 
@@ -168,7 +169,7 @@ def _options(
     return {
         "ttl": ttl_ms(ttl),
         "timeout": None if timeout is None else _above_zero(timeout, "timeout"),
-        "attempts": default if attempts is None else _count(attempts, "attempts"),
+        "attempts": default if attempts is None else count(attempts, "attempts"),
         "takeover": takeover,
         "catch_up": catch_up == "latest",
         "jitter": 0 if jitter is None else round(_above_zero(jitter, "jitter") * 1000),
@@ -186,9 +187,3 @@ def _above_zero(value: Duration, field: str) -> float:
     if length <= 0:
         raise ConfigError(f'{field}={value!r} is not above zero; write "30s", "5m", or leave it out')
     return length
-
-
-def _count(value: object, field: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"{field}={value!r} is not a count; use a whole number from 1")
-    return value

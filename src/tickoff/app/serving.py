@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
+from ..counts import count
 from ..durations import Duration, wait_seconds
 from ..errors import ConfigError, TickoffError
 from ..events import Events
@@ -36,9 +37,7 @@ class Serving(Each):
         self, *arguments: object, slots: int = 32, grace: Duration = "30s", **options: object
     ) -> None:
         super().__init__(*arguments, **options)
-        if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
-            raise ConfigError(f"slots={slots!r} is not a count; say how many ticks may run here at a time")
-        self._slots = slots
+        self._slots = count(slots, "slots")
         self._grace = wait_seconds(grace, "grace")
         self._events = Events()
         self._services: list[Service] = []

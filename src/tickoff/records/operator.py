@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Self
 
+import sqlalchemy as sa
+
 from ..clocks import elapsed
+from ..errors import ConfigError
 from ..eventloop import EventLoop
+from ..names import has_control_characters
 from ..referee import Referee
+from ..stores.sql.store import in_one_line
 from ..tables.base import RecordTable, Swept
 from ..tick import Tick
 from .job import RecordJob
 from .names import Names
 from .onepass import Pass, Passed
 from .progress import Estimate, Progress, Report, read_report, with_steering
+from .reading import condition_of
 from .steering import Steered, Steering
 from .worker import Worker
 
@@ -31,6 +38,17 @@ GRACE = 30.0
 
 def _nobody() -> None:
     """Nobody looks on."""
+
+
+@contextmanager
+def _refused(where: Any) -> Iterator[None]:
+    """The database's refusal of a user's condition, in words that name it."""
+    try:
+        yield
+    except sa.exc.StatementError as error:
+        raise ConfigError(
+            f"where={where!r:.80} is refused by the database: {in_one_line(error.orig or error)}"
+        ) from error
 
 
 class Records:
@@ -54,10 +72,13 @@ class Records:
         With a tick, only rows finished before it: a tick that is retried pays nothing twice.
         """
         before: datetime | None = None if tick is None else tick.at
-        return self.table.reopen(where, finished_before=before)
+        with _refused(where):
+            return self.table.reopen(condition_of(where), finished_before=before)
 
     def retry(self, error: str | None = None) -> int:
         """Make FAILED rows PENDING again with all their attempts (if the error is LIKE this); how many."""
+        if error is not None and (not isinstance(error, str) or has_control_characters(error)):
+            raise ConfigError(f"error={error!r:.60} is no pattern; write such as '%timed out%'")
         return self.table.retry(error)
 
     def pause(self, why: str) -> Steered:
