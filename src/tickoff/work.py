@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,19 +69,6 @@ def refuse_lazy(job: object) -> None:
             "the job is a generator function, whose body would run after the lease is gone; "
             "pass one that does its work and returns"
         )
-
-
-def place_of(function: Callable[..., Any]) -> str:
-    """Where a function comes from, as module.name."""
-    named = named_part(function)
-    return f"{named.__module__}.{named.__qualname__}"
-
-
-def named_part(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What of it has a name: of a partial its function, of a callable object its class."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function if hasattr(function, "__qualname__") else type(function)
 
 
 def is_async(function: Callable[..., Any]) -> bool:

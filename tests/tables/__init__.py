@@ -1,0 +1,1 @@
+"""Records in users' tables, on every database."""

@@ -94,7 +94,7 @@ class Contacts:
     records: SqlRecordTable
 
     def fill(self, count: int, start: int = 1) -> None:
-        """Rows with the phone numbers p00001, p00002, …"""
+        """So many rows, with phone numbers in order."""
         with self.home.engine.connect() as connection, connection.begin():
             rows = [{"phone_number": phone(i)} for i in range(start, start + count)]
             connection.execute(sa.insert(sa.table(self.name, sa.column("phone_number"))), rows)
@@ -143,7 +143,7 @@ def table_name() -> str:
 
 @pytest.fixture
 def contacts(home: Home) -> Contacts:
-    """contacts(phone_number, aadhaar_number), tracked in `status`, without rows."""
+    """Phone and aadhaar numbers, tracked in `status`, without rows."""
     name = table_name()
     home.run(
         f"CREATE TABLE {name} (phone_number varchar(20) NOT NULL PRIMARY KEY, aadhaar_number varchar(12))"

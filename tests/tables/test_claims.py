@@ -168,11 +168,9 @@ def test_an_answer_the_database_refuses_takes_nobody_with_it(contacts: Contacts)
         Done(record.key, {"aadhaar_number": "x" * 13 if i in {7, 30} else "ok"})
         for i, record in enumerate(batch.records)
     ]
-    if contacts.home.kind == "sqlite":  # which has no lengths, but checks
-        refusing = "BEFORE UPDATE ON {0} WHEN length(NEW.aadhaar_number) > 12"
-        contacts.home.run(
-            f"CREATE TRIGGER too_long {refusing.format(contacts.name)} BEGIN SELECT RAISE(ABORT, 'too long'); END"
-        )
+    if contacts.home.kind == "sqlite":  # which has no lengths, but triggers
+        when = f"BEFORE UPDATE ON {contacts.name} WHEN length(NEW.aadhaar_number) > 12"
+        contacts.home.run(f"CREATE TRIGGER long {when} BEGIN SELECT RAISE(ABORT, 'too long'); END")
     settled = contacts.records.settle(batch.token, verdicts, last=True)
     assert set(settled.culprits) == {(phone(8),), (phone(31),)}
     assert "long" in settled.culprits[(phone(8),)]

@@ -7,11 +7,14 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 
-from ..app import Tickoff
 from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from ..app import Tickoff
 
 app_option = click.option(
     "--app",
@@ -62,6 +65,8 @@ def _broken(module: str, error: Exception) -> ConfigError:
 
 
 def _named(module: ModuleType, name: str) -> Tickoff:
+    from ..app import Tickoff
+
     found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -72,6 +77,8 @@ def _named(module: ModuleType, name: str) -> Tickoff:
 
 def _only_one(module: ModuleType) -> Tickoff:
     """The module's Tickoff; several names for the same one are fine."""
+    from ..app import Tickoff
+
     distinct = {id(made): made for made in vars(module).values() if isinstance(made, Tickoff)}
     if len(distinct) == 1:
         return next(iter(distinct.values()))
@@ -81,5 +88,7 @@ def _only_one(module: ModuleType) -> Tickoff:
 
 
 def _instead(module: ModuleType) -> str:
+    from ..app import Tickoff
+
     names = [name for name, made in vars(module).items() if isinstance(made, Tickoff)]
     return f"; write --app={module.__name__}:{names[0]}, one of {', '.join(names)}" if names else ""

@@ -49,7 +49,7 @@ class Claimer:
         self._pause = _FIRST_PAUSE
         self._seen: frozenset[str] = frozenset()
         self._news_at = 0.0
-        self._suspects = True
+        self._suspects = False
         self._suspects_next = False
         self._suspects_at = self._suspects_until = 0.0
         self._unreachable = False

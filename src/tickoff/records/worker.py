@@ -73,7 +73,11 @@ class Worker:
 
     def start(self) -> None:
         """Check the table and begin to claim, unless the job is paused."""
-        self._table.check()
+        try:
+            self._table.check()
+        except BaseException:
+            self._table.close()  # nobody stops what never started
+            raise
         if self._started:
             self._make()
         self._started = True

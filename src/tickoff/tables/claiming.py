@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,6 +15,9 @@ from .database import Database, Prepared
 from .keys import pack, unpack
 from .ledger import ALONE, Kind, ledger
 from .rows import Rows, chunks, named
+
+_made: Callable[[tuple[Any, ...]], Record] = partial(tuple.__new__, Record)
+"""A record from its parts, at a fifth of the price: a claim makes hundreds."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,8 @@ class Claiming:
     def records(self, rows: Sequence[Any]) -> tuple[Record, ...]:
         """Records from rows of the user's columns and, last, the attempts."""
         handed = self._handed([row[:-1] for row in rows])
-        return tuple(
-            Record(tuple(row[i] for i in self._key_places), mine, row[-1] or 0)
-            for row, mine in zip(rows, handed, strict=True)
-        )
+        keys = [*zip(*([row[i] for row in rows] for i in self._key_places), strict=True)]
+        return tuple(map(_made, zip(keys, handed, [row[-1] for row in rows], strict=True)))
 
     @property
     def wanted(self) -> list[sa.ColumnElement[Any]]:
@@ -95,13 +96,9 @@ class Claiming:
         keys = [record.key for record in found]
         if not keys or self._dialect.takes_arrays:
             return found
-        if self._dialect.locks_rows:
-            for some in chunks(keys):
-                change = self._rows.update().where(self._rows.among(some)).values(self._in_flight)
-                connection.execute(change, claim.flip)
-        else:
-            each = [claim.flip | named(key, "key") for key in keys]
-            connection.execute(self._flip_each, each)
+        for some in chunks(keys):
+            change = self._rows.update().where(self._rows.among(some)).values(self._in_flight)
+            connection.execute(change, claim.flip)
         connection.execute(self._entry, claim.values | {"keys": pack([keys[0], keys[-1]]), "size": len(keys)})
         return found
 
@@ -136,11 +133,6 @@ class Claiming:
     @property
     def _end(self) -> sa.ColumnElement[Any]:
         return self._dialect.after(sa.bindparam("ttl", type_=sa.Float))
-
-    @cached_property
-    def _flip_each(self) -> sa.Update:
-        same = [c == v for c, v in zip(self._shape.key, self._rows.values("key"), strict=True)]
-        return self._rows.update().where(*same).values(self._in_flight)
 
     @cached_property
     def _entry(self) -> sa.Insert:

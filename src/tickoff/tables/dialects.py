@@ -89,9 +89,7 @@ class Dialect:
         """The database's present plus some seconds: a number, a parameter or a column."""
         match self.name:
             case "postgresql":
-                zero: sa.ColumnElement[int] = sa.literal_column("0")
-                span = sa.func.make_interval(zero, zero, zero, zero, zero, zero, _number(seconds))
-                return sa.func.statement_timestamp(type_=Moment) + span
+                return self._postgresql_moment(_number(seconds))
             case "sqlite":
                 modifier = sa.func.printf("+%.3f seconds", seconds)
                 return _sqlite_moment(modifier)
@@ -100,6 +98,15 @@ class Dialect:
                 return sa.func.timestampadd(
                     sa.text("MICROSECOND"), micros, sa.func.utc_timestamp(6), type_=Moment
                 )
+
+    def _postgresql_moment(self, seconds: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        zero: sa.ColumnElement[int] = sa.literal_column("0")
+        moment = self.now + sa.func.make_interval(zero, zero, zero, zero, zero, zero, seconds)
+        if isinstance(
+            seconds, sa.BindParameter
+        ):  # in a query of its own it is reckoned once, not for each row
+            return sa.select(moment).scalar_subquery()
+        return moment
 
     def moment(self, instant: datetime) -> sa.ColumnElement[Any]:
         """An instant as the database keeps it."""

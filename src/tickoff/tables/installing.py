@@ -128,7 +128,8 @@ def columns(plan: Plan) -> list[sa.Column[Any]]:
 
 def ddl(plan: Plan, dialect_name: str) -> str:
     """The statements that install a plan, for a dialect, connecting to nothing."""
-    dialect = type(dialect_for(dialect_name))(paramstyle="named")  # in which a % in a name is a %
+    kind: Any = type(dialect_for(dialect_name))
+    dialect = kind(paramstyle="named")  # in which a % in a name is a %
     schema, dot, name = plan.table.partition(".")
     place = (schema, name) if dot else (None, plan.table)
     statements = [_compiled(CreateTable(ledger, if_not_exists=True), dialect)]

@@ -61,3 +61,19 @@ def _unpacked(value: Any) -> Any:
         return value
     ((kind, text),) = value.items()
     return _READ[kind](text)
+
+
+def typed(text: str, kind: type) -> Any:
+    """A value of a key as somebody types it, in the type of its column."""
+    try:
+        return _TYPED.get(kind, str)(text)
+    except (ValueError, ArithmeticError) as error:
+        raise ConfigError(f"key: {text!r} is no {kind.__name__}, which the key column holds") from error
+
+
+_TYPED: dict[type, Callable[[str], Any]] = {
+    int: int,
+    float: float,
+    bool: lambda text: text.lower() in {"1", "true", "t"},
+    **{kind: _READ[name] for kind, (name, _) in _WRITE.items()},
+}

@@ -140,10 +140,8 @@ class Sweeping:
         claim = self._entry(connection, token, sa.true())
         if claim is None:
             return []
-        span = unpack(claim)
-        query = sa.select(*self._shape.key).where(
-            self._rows.within(span[0], span[-1]), self._rows.ours(token)
-        )
+        among = [self._rows.spanned(unpack(claim)), self._rows.ours(token)]
+        query = sa.select(*self._shape.key).where(*among)
         return [tuple(row) for row in connection.execute(query)]
 
     def _entry(self, connection: sa.Connection, token: str, condition: sa.ColumnElement[bool]) -> str | None:

@@ -11,12 +11,14 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from ..errors import ConfigError
 from ..stores.sql.engines import EngineSource
 from ..stores.sql.store import in_one_line
 from .base import Batch, Holding, Key, Left, News, Plan, Record, Settled, Standing, State, Swept, Verdict
 from .claiming import Claiming
 from .database import Database
 from .installing import Installing
+from .keys import typed
 from .ledger import Kind, ledger
 from .looking import Looking
 from .notes import Notes
@@ -124,6 +126,15 @@ class SqlRecordTable:
     def holdings(self) -> list[Holding]:
         """Who holds how much."""
         return self._database.read(self._steps.looking.holdings)
+
+    def key_of(self, texts: Sequence[str]) -> Key:
+        """A key as somebody types it."""
+        columns = self._steps.rows.shape.key
+        if len(texts) != len(columns):
+            names = ", ".join(column.name for column in columns)
+            raise ConfigError(f"key: {len(texts)} values were given for {names}; give one for each")
+        pairs = zip(texts, columns, strict=True)
+        return tuple(typed(text, column.type.python_type) for text, column in pairs)
 
     def show(self, key: Key) -> Standing | None:
         """One record."""

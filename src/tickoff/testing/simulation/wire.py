@@ -164,6 +164,10 @@ class Wire:
         """List runs."""
         return self._call("", lambda: self._store.history(name, limit))
 
+    def runs(self, names: Sequence[str], since: int) -> list[Run]:
+        """List the runs of several names."""
+        return self._call("", lambda: self._store.runs(names, since))
+
     def post(self, board: str, key: str, text: str, life: int) -> int:
         """Put a note on a board."""
         return self._call("", lambda: self._store.post(board, key, text, life))
