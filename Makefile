@@ -12,7 +12,7 @@ DEV := $(VENV)/.dev
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test full check format bench clean servers
+.PHONY: help demo test full check format bench chaos clean servers
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ format: $(DEV) ## format the code and repair what lint can repair
 
 bench: $(DEV) servers ## measure locks beside the bare statements
 	@$(PY) bench/locks.py
+
+MINUTES := 10
+STORE := redis
+SEED := 1
+chaos: $(DEV) servers ## faults on real processes: MINUTES=10 SEED=1 STORE=redis|forgetful|failover|postgres|mariadb|sqlite
+	@$(PY) -m chaos --store $(STORE) --minutes $(MINUTES) --seed $(SEED)
 
 clean: ## remove the virtual environment, caches and builds
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

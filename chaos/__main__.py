@@ -38,7 +38,11 @@ def _arguments() -> argparse.Namespace:
 def _told(course: Course, seed: int) -> str:
     counts = "".join(f"  {count:8,} {what}\n" for what, count in course.counts.items())
     wrong = "".join(f"  {line}\n" for line in course.violations[:20])
-    verdict = f"{len(course.violations)} violations\n{wrong}{course.excerpt}" if course.violations else "0 violations"
+    verdict = (
+        f"{len(course.violations)} violations\n{wrong}{course.excerpt}"
+        if course.violations
+        else "0 violations"
+    )
     return f"chaos on {course.store}, seed {seed}, {course.seconds:.0f} s\n{counts}{verdict}"
 
 

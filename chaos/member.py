@@ -1,4 +1,4 @@
-"""A server of the fleet under chaos: it serves ticks and records, and races for locks; it writes all of it down."""
+"""A server under chaos: it serves ticks and records, races for locks, and writes all of it down."""
 
 from __future__ import annotations
 
@@ -72,14 +72,20 @@ class Member:
         @jobs.every("3s", ttl=TTL)
         async def blocking() -> None:
             await asyncio.sleep(0.05)
-            time.sleep(0.5)  # noqa: ASYNC251 - the loop is blocked on purpose
+            time.sleep(0.5)  # the loop is blocked on purpose
 
         if self.part.records:
             self._define_records()
 
     def _define_records(self) -> None:
         @self.jobs.each(
-            "contacts", status="status", result="answer", ttl="2s", attempts=1000, backoff="50ms", concurrency=4
+            "contacts",
+            status="status",
+            result="answer",
+            ttl="2s",
+            attempts=1000,
+            backoff="50ms",
+            concurrency=4,
         )
         def enrich(row: Any) -> str:
             time.sleep(0.02)
@@ -119,7 +125,12 @@ class Member:
                     db.exec_driver_sql("BEGIN")
                     guard(db, lease.name, lease.fence, 5.0) if trusting else lease.guard(db)
                     row = {"name": lease.name, "fence": lease.fence, "process": self.part.process}
-                    db.execute(sa.text("INSERT INTO accepted (name, fence, process) VALUES (:name, :fence, :process)"), row)
+                    db.execute(
+                        sa.text(
+                            "INSERT INTO accepted (name, fence, process) VALUES (:name, :fence, :process)"
+                        ),
+                        row,
+                    )
                     db.commit()
                 call.said(Said.OK)
             except (StaleFence, LeaseLost):
@@ -129,8 +140,11 @@ class Member:
 
     def _fork_now_and_then(self, chance: random.Random) -> None:
         """A child has none of its parent's leases, and connections of its own."""
+        parent = os.getppid()
         for i in range(10_000):
             time.sleep(chance.uniform(1, 4))
+            if os.getppid() != parent:
+                os._exit(0)  # nobody is left who would end us
             pid = os.fork()
             if pid == 0:
                 self._be_a_child(f"{self.part.process}-child-{i}", chance)
@@ -162,4 +176,8 @@ def main(part: Part) -> None:
     """Be this member until killed."""
     logging.basicConfig(filename=Path(part.folder) / f"{part.process}.log", level=logging.INFO)
     skew_clock(part.skew)
+    if os.environ.get("TICKOFF_PLANT"):
+        from tests.planted import apply_from_environment
+
+        apply_from_environment()
     Member(part).run()

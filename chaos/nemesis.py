@@ -33,7 +33,9 @@ def schedule(seed: int, seconds: float, store: Store) -> list[Blow]:
     """The blows of a run: the same for the same seed."""
     chance = random.Random(seed)
     kinds = ["kill", "kill", "stop", "stop"]
-    kinds += [f"proxy {mode}" for mode in (Mode.HOLD, Mode.DROP_REPLIES, Mode.REFUSE)] if store.proxies else []
+    kinds += (
+        [f"proxy {mode}" for mode in (Mode.HOLD, Mode.DROP_REPLIES, Mode.REFUSE)] if store.proxies else []
+    )
     kinds += ["proxy reset", "proxy delay"] if store.proxies else []
     rare, blows, at, next_rare = list(store.blows), [], 2.0, chance.uniform(4, 8)
     while at < seconds:
@@ -78,7 +80,9 @@ class Fleet:
 
     def check_alive(self) -> list[str]:
         """Those that died of something else than us."""
-        return [f"{one.name} ended by itself with {one.exitcode}" for one in self._running if not one.is_alive()]
+        return [
+            f"{one.name} ended by itself with {one.exitcode}" for one in self._running if not one.is_alive()
+        ]
 
     def end(self) -> None:
         """Kill them all."""
@@ -97,7 +101,7 @@ class Fleet:
             seed=self._part.seed * 1000 + self._born,
             skew=chance.choice([0, 0, 5, -5, 3600, -3600]),
         )
-        process = self._context.Process(target=member.main, args=(part,), name=part.process, daemon=False)
+        process = self._context.Process(target=member.main, args=(part,), name=part.process, daemon=True)
         process.start()
         return process
 

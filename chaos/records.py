@@ -10,22 +10,21 @@ from tickoff import Tickoff
 from tickoff.stores.sql.engines import database_of
 from tickoff.testing import checker
 
+_NOTE = "INSERT INTO audit (record, was, became) VALUES (NEW.id, OLD.status, NEW.status)"
+
 _AUDIT = {
     "sqlite": (
         "CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, record INTEGER, was TEXT, became TEXT)",
-        "CREATE TRIGGER audited AFTER UPDATE ON contacts BEGIN "
-        "INSERT INTO audit (record, was, became) VALUES (NEW.id, OLD.status, NEW.status); END",
+        f"CREATE TRIGGER audited AFTER UPDATE ON contacts BEGIN {_NOTE}; END",
     ),
     "postgresql": (
         "CREATE TABLE audit (id bigserial PRIMARY KEY, record bigint, was text, became text)",
-        "CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        "INSERT INTO audit (record, was, became) VALUES (NEW.id, OLD.status, NEW.status); RETURN NEW; END $$",
+        f"CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {_NOTE}; RETURN NEW; END $$",
         "CREATE TRIGGER audited AFTER UPDATE ON contacts FOR EACH ROW EXECUTE FUNCTION audit()",
     ),
     "mysql": (
-        "CREATE TABLE audit (id bigint AUTO_INCREMENT PRIMARY KEY, record bigint, was varchar(20), became varchar(20))",
-        "CREATE TRIGGER audited AFTER UPDATE ON contacts FOR EACH ROW "
-        "INSERT INTO audit (record, was, became) VALUES (NEW.id, OLD.status, NEW.status)",
+        "CREATE TABLE audit (id bigint AUTO_INCREMENT PRIMARY KEY, record bigint, was text, became text)",
+        f"CREATE TRIGGER audited AFTER UPDATE ON contacts FOR EACH ROW {_NOTE}",
     ),
 }
 
@@ -59,14 +58,19 @@ class Records:
     def violations(self) -> list[str]:
         """What happened to records that must not."""
         expected = {str(i): f"a{i}" for i in range(self._rows)}
-        found = {str(row.id): (row.status, row.answer) for row in self._all("SELECT id, status, answer FROM contacts")}
+        found = {
+            str(row.id): (row.status, row.answer)
+            for row in self._all("SELECT id, status, answer FROM contacts")
+        }
         wrong = checker.records_whole(expected, found)
         changes = self._all("SELECT record, was, became FROM audit ORDER BY id")
         return wrong + checker.records_went((str(row.record), row.was, row.became) for row in changes)
 
     def counts(self) -> dict[str, int]:
         """What was done."""
-        claimed = self._all("SELECT count(*) AS n FROM audit WHERE became = 'IN_FLIGHT' AND was = 'PENDING'")[0].n
+        claimed = self._all("SELECT count(*) AS n FROM audit WHERE became = 'IN_FLIGHT' AND was = 'PENDING'")[
+            0
+        ].n
         done = self._all("SELECT count(*) AS n FROM contacts WHERE status = 'DONE'")[0].n
         return {"records": self._rows, "records DONE": done, "records claimed again": claimed - self._rows}
 
@@ -77,7 +81,9 @@ class Records:
             records.table.install()
         jobs.close()
         with self._engine.connect() as connection:
-            for statement in _AUDIT["mysql" if self._engine.dialect.name == "mariadb" else self._engine.dialect.name]:
+            for statement in _AUDIT[
+                "mysql" if self._engine.dialect.name == "mariadb" else self._engine.dialect.name
+            ]:
                 connection.exec_driver_sql(statement)
 
     def _left(self) -> int:

@@ -59,7 +59,9 @@ def run(kind: str, folder: Path, seed: int, seconds: float, rows: int = 0) -> Co
     lines = lines_of(folder)
     course.violations += _judged(lines, _accepted(resource), calm, store)
     course.counts = _counted(lines, fleet.counts, records)
-    course.counts["ticks started twice, the store having forgotten them"] = _twice(lines) if store.forgets else 0
+    course.counts["ticks started twice, the store having forgotten them"] = (
+        _twice(lines) if store.forgets else 0
+    )
     course.excerpt = _excerpt(lines, course.violations)
     return course
 
@@ -71,7 +73,8 @@ def _resource(folder: Path) -> str:
     with engine.begin() as db:
         db.exec_driver_sql("PRAGMA journal_mode=WAL")
         db.exec_driver_sql(
-            "CREATE TABLE accepted (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT, fence INTEGER, process TEXT)"
+            "CREATE TABLE accepted "
+            "(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT, fence INTEGER, process TEXT)"
         )
     engine.dispose()
     return url
@@ -159,4 +162,7 @@ def _excerpt(lines: list[Line], violations: list[str]) -> str:
         return ""
     named = {word for word in violations[0].split() if word.isdigit() and len(word) > 9}
     found = [line for line in lines if named & {str(line.fence), str(line.tick)}]
-    return "\n".join(f"  {line.at:.3f} {line.process} {line.verb} {line.said} {line.name} fence={line.fence} tick={line.tick}" for line in found[:40])
+    return "\n".join(
+        f"  {line.at:.3f} {line.process} {line.verb} {line.said} {line.name} {line.fence} {line.tick}"
+        for line in found[:40]
+    )

@@ -50,7 +50,9 @@ def redis_forgetful(_folder: Path) -> Iterator[Store]:
     """A Redis without persistence: a restart loses everything."""
     with ExitStack() as stack:
         server = stack.enter_context(redis_server())
-        store = _behind_proxies(stack, server, {"restart, all is lost": lambda: _restart(server, signal.SIGKILL)})
+        store = _behind_proxies(
+            stack, server, {"restart, all is lost": lambda: _restart(server, signal.SIGKILL)}
+        )
         store.forgets = True
         yield store
 

@@ -59,7 +59,11 @@ class Proxy:
             if self.mode is Mode.REFUSE:
                 self._hang_up(client)
                 continue
-            server = socket.create_connection(self.target)
+            try:
+                server = socket.create_connection(self.target)
+            except OSError:  # the server is down: its clients are told so, as they would be without us
+                self._hang_up(client)
+                continue
             for one in (client, server):
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets |= {client, server}

@@ -94,7 +94,9 @@ def test_a_store_that_cannot_be_reached_is_told_of_without_its_password(
         sql = "redis" not in url.partition(":")[0]
         made = [Tickoff(url), *([Tickoff("memory://", database=url)] if sql else [])]
         for jobs in made:
-            shown += repr(jobs) + repr(jobs.store) + jobs.store.address + repr(vars(jobs.store))
+            shown += (
+                repr(jobs) + repr(jobs.store) + jobs.store.address + repr(getattr(jobs.store, "_source", ""))
+            )
             for use in uses(jobs)[:4] if jobs is made[0] else uses(jobs)[4:]:
                 shown += raised(use)
             jobs.close()
@@ -121,9 +123,9 @@ def test_an_url_that_is_refused_is_refused_without_its_password(form: str) -> No
 def test_a_password_that_is_wrong_is_not_repeated(postgres: Server, mariadb: Server) -> None:
     """The server says no, and perhaps of whom; not of what."""
     urls = [mariadb.url.replace("root@", f"root:{CANARY}@")]
-    for server in start(lambda: redis_server("--requirepass", "right")):
+    for server in start(lambda: redis_server("--user", "u", "on", ">right", "~*", "+@all")):
         urls += [
-            server.url.replace("redis://", f"redis://:{CANARY}@"),
+            server.url.replace("redis://", f"redis://u2:{CANARY}@"),
             server.url.replace("redis://", f"redis://u:{CANARY}@"),
         ]
         for url in urls:

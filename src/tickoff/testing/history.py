@@ -32,7 +32,7 @@ class Said(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """An event of a client's: what it asked, or what it was answered. Times are the machine's monotonic ones."""
+    """What a client asked, or what it was answered, at a time of the machine's monotonic clock."""
 
     at: float
     process: str
