@@ -52,7 +52,13 @@ class Member:
         self._define()
 
     def run(self) -> None:
-        """Serve and race until killed."""
+        """Serve and race until killed; started anew, as a supervisor does, while the store is away."""
+        while True:
+            with contextlib.suppress(StoreUnreachable):
+                self._serve()
+            time.sleep(0.2)
+
+    def _serve(self) -> None:
         with self.jobs:
             for i in range(2):
                 threading.Thread(target=self._race_on, args=(self.part.seed * 10 + i,), daemon=True).start()

@@ -59,9 +59,8 @@ def run(kind: str, folder: Path, seed: int, seconds: float, rows: int = 0) -> Co
     lines = lines_of(folder)
     course.violations += _judged(lines, _accepted(resource), calm, store)
     course.counts = _counted(lines, fleet.counts, records)
-    course.counts["ticks started twice, the store having forgotten them"] = (
-        _twice(lines) if store.forgets else 0
-    )
+    if store.forgets:
+        course.counts["starts too many, of ticks that the store forgot"] = _twice(lines)
     course.excerpt = _excerpt(lines, course.violations)
     return course
 
