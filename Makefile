@@ -12,7 +12,7 @@ DEV := $(VENV)/.dev
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test full check format bench docs clean servers
+.PHONY: help demo test full check format bench chaos docs clean servers
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,12 @@ bench: $(DEV) servers ## measure locks beside the bare statements
 docs: $(DEV) ## renew the pages made from code, and build the site into build/site
 	@$(PY) -m dev.pages
 	@$(BIN)/zensical build --strict
+
+MINUTES := 10
+STORE := redis
+SEED := 1
+chaos: $(DEV) servers ## faults on real processes: MINUTES=10 SEED=1 STORE=redis|forgetful|failover|postgres|mariadb|sqlite
+	@$(PY) -m chaos --store $(STORE) --minutes $(MINUTES) --seed $(SEED)
 
 clean: ## remove the virtual environment, caches and builds
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

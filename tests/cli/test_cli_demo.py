@@ -26,6 +26,7 @@ from tickoff.stores.sql.engines import database_of
 
 ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("TICKOFF_FULL") == "1"
+LONG = pytest.mark.skipif(not FULL, reason="one of the acts will do, unless TICKOFF_FULL=1")
 
 HELD = "It held: every tick once, every row once."
 
@@ -127,11 +128,11 @@ def test_a_dead_server_is_told_once_and_nothing_is_started(tickoff: Tickoff, env
     ("act", "moment", "number"),
     [
         ("", "servers, each", signal.SIGINT),
-        ("", "servers, each", signal.SIGTERM),
-        ("doubled", "by its own clock", signal.SIGINT),
-        ("killed", "kill -9", signal.SIGINT),
+        pytest.param("", "servers, each", signal.SIGTERM, marks=LONG),
+        pytest.param("doubled", "by its own clock", signal.SIGINT, marks=LONG),
+        pytest.param("killed", "kill -9", signal.SIGINT, marks=LONG),
         ("stopped", "kill -STOP", signal.SIGINT),
-        ("rows", "of 2,000 rows", signal.SIGINT),
+        pytest.param("rows", "of 2,000 rows", signal.SIGINT, marks=LONG),
     ],
 )
 def test_an_interrupt_leaves_no_process_and_no_file(
