@@ -5,20 +5,19 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
-# Stamps: which of the sets is installed for this pyproject.toml.
+# Stamps: which of the two sets is installed for this pyproject.toml.
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
-DOCS := $(VENV)/.docs
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test full check format bench docs clean servers
+.PHONY: help demo test full check format bench chaos docs clean servers
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(RUNTIME) ## ten real processes race for one name: needs no server
+demo: $(RUNTIME) ## ten real servers, a crash, a zombie, 2,000 rows: needs no server
 	@$(BIN)/tickoff demo
 
 test: check servers ## all checks, then all tests on real servers of their own
@@ -46,9 +45,15 @@ format: $(DEV) ## format the code and repair what lint can repair
 bench: $(DEV) servers ## measure locks beside the bare statements
 	@$(PY) bench/locks.py
 
-docs: $(DOCS) ## renew the pages made from code, and build the site into build/site
+docs: $(DEV) ## renew the pages made from code, and build the site into build/site
 	@$(PY) -m dev.pages
 	@$(BIN)/zensical build --strict
+
+MINUTES := 10
+STORE := redis
+SEED := 1
+chaos: $(DEV) servers ## faults on real processes: MINUTES=10 SEED=1 STORE=redis|forgetful|failover|postgres|mariadb|sqlite
+	@$(PY) -m chaos --store $(STORE) --minutes $(MINUTES) --seed $(SEED)
 
 clean: ## remove the virtual environment, caches and builds
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -69,9 +74,4 @@ $(DEV): $(RUNTIME)
 	@echo 'installing the development tools'
 	@$(PIP) install --upgrade 'pip>=25.1'  # the first that knows --group
 	@$(PIP) install --editable '.[all]' --group dev
-	@touch $@
-
-$(DOCS): $(DEV)
-	@echo 'installing the tool that builds the site'
-	@$(PIP) install --group docs
 	@touch $@

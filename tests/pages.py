@@ -83,9 +83,16 @@ def comparable(text: str) -> str:
 
 
 def prints(said: list[str], promised: list[str]) -> bool:
-    """Whether the lines said are those promised, where `…` stands for any."""
-    pattern = "".join(
-        r"(?:.*\n)*?" if line.strip() == WHATEVER else re.escape(comparable(line.rstrip())) + "\n"
-        for line in promised
-    )
-    return re.fullmatch(pattern, "".join(comparable(line.rstrip()) + "\n" for line in said)) is not None
+    """Whether the words said are those promised, where `…` stands for any; lines may break elsewhere."""
+    parts: list[list[str]] = [[]]
+    for line in promised:
+        if line.strip() == WHATEVER:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    pattern = "(?: .*)?".join(re.escape(f" {_flat(part)}".rstrip()) for part in parts)
+    return re.fullmatch(pattern, f" {_flat(said)}".rstrip()) is not None
+
+
+def _flat(lines: list[str]) -> str:
+    return comparable(" ".join(" ".join(lines).split()))

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,16 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
             assert link.fragment in anchors_of(file), f"{page.name}: {target}"
 
 
+@every_page
+def test_a_page_of_the_site_links_to_no_file_beside_it(page: Path) -> None:
+    """What is not under docs/ is not on the site."""
+    if page == README:
+        return
+    links = re.findall(r"\]\(([^)\s:#]+)[^)]*\)", without_blocks(page))
+    outside = [link for link in links if not (page.parent / link).resolve().is_relative_to(ROOT / "docs")]
+    assert outside == []
+
+
 def anchors_of(page: Path) -> set[str]:
     """The headings of a page as links name them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
@@ -206,6 +217,20 @@ def test_every_page_is_in_the_menu_of_the_site_and_the_menu_has_no_other() -> No
     listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     written = [str(page.relative_to(ROOT / "docs")) for page in PAGES if page != README]
     assert sorted(listed) == sorted(written), "write the page into mkdocs.yml"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """Every link and every part of a page that is named is there; what is searched for is found."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    site = tmp_path / "build" / "site"
+    found = json.loads((site / "search.json").read_text("utf-8"))["items"]
+    assert any(item["location"].startswith("tutorial.html") for item in found)
+    assert "mermaid" in (site / "explanation.html").read_text("utf-8")
 
 
 README_NEEDS = """

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from dev.servers import Server
+from dev.servers import Server, redis_server
 
 from tickoff.cli.demo.journal import Journal, Seen
 from tickoff.cli.demo.play import YOUR_OWN
@@ -26,6 +26,7 @@ from tickoff.stores.sql.engines import database_of
 
 ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("TICKOFF_FULL") == "1"
+LONG = pytest.mark.skipif(not FULL, reason="one of the acts will do, unless TICKOFF_FULL=1")
 
 HELD = "It held: every tick once, every row once."
 
@@ -127,11 +128,11 @@ def test_a_dead_server_is_told_once_and_nothing_is_started(tickoff: Tickoff, env
     ("act", "moment", "number"),
     [
         ("", "servers, each", signal.SIGINT),
-        ("", "servers, each", signal.SIGTERM),
-        ("doubled", "by its own clock", signal.SIGINT),
-        ("killed", "kill -9", signal.SIGINT),
+        pytest.param("", "servers, each", signal.SIGTERM, marks=LONG),
+        pytest.param("doubled", "by its own clock", signal.SIGINT, marks=LONG),
+        pytest.param("killed", "kill -9", signal.SIGINT, marks=LONG),
         ("stopped", "kill -STOP", signal.SIGINT),
-        ("rows", "of 2,000 rows", signal.SIGINT),
+        pytest.param("rows", "of 2,000 rows", signal.SIGINT, marks=LONG),
     ],
 )
 def test_an_interrupt_leaves_no_process_and_no_file(
@@ -163,6 +164,26 @@ def test_processes_of_a_demo_that_was_killed_leave_by_themselves(
         time.sleep(0.1)
     assert len(children) == 11
     assert _running(children) == set()
+
+
+@pytest.mark.skipif(not FULL, reason="a server of its own")
+@pytest.mark.timeout(200)
+def test_a_store_that_goes_away_in_the_middle_ends_the_show_in_one_line(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Nothing can be taken away from it any more; processes and files can."""
+    with (
+        redis_server() as server,
+        _started({**environment, "TICKOFF_URL": server.url}, tmp_path, "doubled") as demo,
+    ):
+        _await_line(demo, "by its own clock")
+        children = _children(demo)
+        server.stop(signal.SIGKILL)
+        _, said = demo.communicate(timeout=150)
+    assert demo.returncode == 125
+    assert re.fullmatch(r"tickoff: .*\n", said)
+    assert _running(children) == set()
+    assert _files(environment) == []
 
 
 # The verdict, of itself.

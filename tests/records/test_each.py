@@ -91,7 +91,7 @@ def test_records_without_a_database_are_refused_with_the_remedy(monkeypatch: pyt
     monkeypatch.delenv("TICKOFF_URL", raising=False)
     jobs = Tickoff("memory://")
     jobs.each("contacts", status="status")(enrich)
-    with pytest.raises(ConfigError, match="TICKOFF_DATABASE"):
+    with pytest.raises(ConfigError, match=r"the database with your table; name it: .* TICKOFF_DATABASE"):
         jobs.records("enrich")
     with pytest.raises(ConfigError, match="TICKOFF_DATABASE"), jobs:
         pass

@@ -10,6 +10,7 @@ from ..durations import Duration
 from ..errors import ConfigError
 from ..names import check_name
 from ..serve import Service
+from ..work import refuse_lazy
 from .databases import database_target
 from .scheduled import Scheduled, name_of
 
@@ -80,6 +81,7 @@ class Each(Scheduled):
             check_name(name)
 
         def register(function: F) -> F:
+            refuse_lazy(function)
             called = name or name_of(function)
             self._refuse_taken(called, function)
             self._record_jobs[called] = described.of(function, called)
@@ -90,7 +92,7 @@ class Each(Scheduled):
 
     def records(self, name: str) -> Records:
         """The records of a job of this application: to reopen, retry, pause, resume, sweep, watch or run."""
-        job = self._record_jobs.get(name)
+        job = self._record_jobs.get(name) if isinstance(name, str) else None
         if job is None:
             known = ", ".join(self._record_jobs) or "none"
             raise ConfigError(f"no job over records is named {name!r}; those there are: {known}")

@@ -9,13 +9,14 @@ from itertools import islice, pairwise
 from typing import Any, Literal, TypeVar
 
 from ..clocks import wall
+from ..counts import count
 from ..durations import Duration, seconds, spelled, ttl_ms
 from ..errors import ConfigError
 from ..job import Job, place_of
 from ..leader import Post
-from ..names import full_name
+from ..names import check_name
 from ..schedule import Schedule, cron, every, ticks
-from ..work import is_async, takes
+from ..work import is_async, refuse_lazy, takes
 from .core import Core
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -83,10 +84,11 @@ class Scheduled(Core):
         Async work is cancelled when the lead is lost. Sync work takes a parameter named `lease` and asks
         `lease.check()`, or `lease.lost`, between its steps.
         """
-        full_name("", name)  # refuses what is no name
+        check_name(name)
         length = ttl_ms(ttl)
 
         def decorate(work: F) -> F:
+            refuse_lazy(work)
             self._refuse_late(name)
             self._refuse_taken(name, work)
             self._posts[name] = Post(
@@ -102,10 +104,11 @@ class Scheduled(Core):
 
     def _job(self, schedule: Schedule, name: str | None, options: dict[str, Any]) -> Callable[[F], F]:
         if name is not None:
-            full_name("", name)  # refuses what is no name
+            check_name(name)
         _refuse_long_jitter(schedule, options["jitter"])
 
         def decorate(work: F) -> F:
+            refuse_lazy(work)
             called = name or name_of(work)
             self._refuse_late(called)
             self._refuse_taken(called, work)
@@ -169,9 +172,10 @@ class Scheduled(Core):
 
 def name_of(work: Callable[..., Any]) -> str:
     """The function's own name, with dashes."""
-    name = getattr(work, "__name__", "").replace("_", "-").strip("-")
+    name = str(getattr(work, "__name__", "")).replace("_", "-").strip("-")
     if not name or "<" in name:
         raise ConfigError(f"{work!r} has no name of its own; give it one: name='import-products'")
+    check_name(name)
     return name
 
 
@@ -193,7 +197,7 @@ def _options(
     return {
         "ttl": ttl_ms(ttl),
         "timeout": None if timeout is None else _above_zero(timeout, "timeout"),
-        "attempts": default if attempts is None else _count(attempts, "attempts"),
+        "attempts": default if attempts is None else count(attempts, "attempts"),
         "takeover": takeover,
         "catch_up": catch_up == "latest",
         "jitter": 0 if jitter is None else round(_above_zero(jitter, "jitter") * 1000),
@@ -223,9 +227,3 @@ def _above_zero(value: Duration, field: str) -> float:
     if length <= 0:
         raise ConfigError(f'{field}={value!r} is not above zero; write "30s", "5m", or leave it out')
     return length
-
-
-def _count(value: object, field: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"{field}={value!r} is not a count; use a whole number from 1")
-    return value

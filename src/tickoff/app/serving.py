@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from ..counts import count
 from ..durations import Duration, wait_seconds
 from ..errors import ConfigError, TickoffError
 from ..events import Events
@@ -52,9 +53,7 @@ class Serving(Each):
         **options: object,
     ) -> None:
         super().__init__(*arguments, **options)
-        if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
-            raise ConfigError(f"slots={slots!r} is not a count; say how many ticks may run here at a time")
-        self._slots = slots
+        self._slots = count(slots, "slots")
         self._grace = wait_seconds(grace, "grace")
         self._alarm = None if alarm is None else wait_seconds(alarm, "alarm")
         self._events = Events()

@@ -10,8 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tickoff import LeaseLost, StaleFence, Tickoff
-from tickoff.tick import Tick
+from tickoff import LeaseLost, StaleFence, Tick, Tickoff
 
 from . import outside
 

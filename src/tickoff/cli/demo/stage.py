@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from ...app import Tickoff
 from ...clocks import wall
-from ...errors import ConfigError
+from ...errors import ConfigError, StoreUnreachable
 from ...names import check_namespace, full_name
 from ...stores.sql.engines import UrlSource, database_of
 from ..interrupts import held_back
@@ -81,17 +81,18 @@ class Stage:
 def set_up(url: str | None, namespace: str | None) -> Iterator[Stage]:
     """Everything, on the given store or on SQLite files; no signal tears a part of it off."""
     stack = ExitStack()
-    try:
-        with held_back():
-            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tickoff-demo-")))
-            stack.enter_context(_environment(_named(url, namespace, folder)))
-        stage = _reached(folder, stack)
-        with held_back():
-            _populate(stage, stack, folder)
-        yield stage
-    finally:
-        with held_back():
-            stack.close()
+    with _reaching():
+        try:
+            with held_back():
+                folder = Path(stack.enter_context(TemporaryDirectory(prefix="tickoff-demo-")))
+                stack.enter_context(_environment(_named(url, namespace, folder)))
+            stage = _reached(folder, stack)
+            with held_back():
+                _populate(stage, stack, folder)
+            yield stage
+        finally:
+            with held_back():
+                stack.close()
 
 
 def _named(url: str | None, namespace: str | None, folder: Path) -> dict[str, str]:
@@ -145,6 +146,15 @@ def _populate(stage: Stage, stack: ExitStack, folder: Path) -> None:
     os.environ[outside.ADDRESS] = api.hear(time.monotonic() + _LIMIT)
     stack.callback(stage.fleet.stop)
     stage.fleet.start()
+
+
+@contextmanager
+def _reaching() -> Iterator[None]:
+    """A database that went away is an outage like any other, and no bug."""
+    try:
+        yield
+    except sa.exc.OperationalError as error:
+        raise StoreUnreachable("the database of the demo went away; its tables may be left") from error
 
 
 def _end(process: Process) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from ...errors import StoreUnreachable
 from ...stores.base import LeaseStore
 from ...stores.sql import schema
 from ...stores.sql.engines import source_of
@@ -22,11 +23,17 @@ def forget(store: LeaseStore, url: str, mark: str) -> None:
 
 
 def _forget_keys(store: LeaseStore, mark: str) -> None:
+    import redis
+
     from ...stores.redis.store import RedisStore
 
-    if isinstance(store, RedisStore):
+    if not isinstance(store, RedisStore):
+        return
+    try:
         for key in store.client.scan_iter(match=f"*{mark}*", count=1000):
             store.client.delete(key)
+    except redis.RedisError as error:
+        raise StoreUnreachable(f"{store.address} went away; what bears {mark} stays in it") from error
 
 
 def _forget_rows(url: str, mark: str) -> None:

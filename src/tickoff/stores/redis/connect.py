@@ -86,17 +86,23 @@ class UrlSource(_OneServer):
         pool = self.open(1.0).connection_pool
         try:
             pool.connection_class(**pool.connection_kwargs)
-        except (TypeError, ValueError, redis.RedisError) as error:
-            raise ConfigError(
-                f"the URL of {self.address} has an unknown option, or a wrong one: {error}"
-            ) from error
+        except (TypeError, ValueError, redis.RedisError):
+            raise self._wrong_option() from None
+
+    def _wrong_option(self) -> ConfigError:
+        """Named without its value, which may be a part of a password, and so without the driver's words."""
+        names = ", ".join(name for name, _ in parse_qsl(urlsplit(self.url).query)) or "none"
+        return ConfigError(
+            f"the URL of {self.address} cannot be read: it has an unknown option, or a wrong one; "
+            f"its options are: {names}"
+        )
 
     def open(self, limit: float) -> redis.Redis:
         """A client for the URL."""
         try:
             options = parse_url(self.url)
-        except ValueError as error:
-            raise ConfigError(f"the Redis URL for {self.address} cannot be read: {error}") from error
+        except ValueError:
+            raise self._wrong_option() from None
         return redis.Redis(connection_pool=ConnectionPool(**_bounded(options, limit)))
 
 

@@ -78,10 +78,11 @@ class SqlStore(CasStore):
     def names(self, prefix: str = "") -> list[str]:
         """The names that begin with the prefix, sorted."""
         name = schema.lease.c.name
-        query = sa.select(name).where(name.startswith(prefix, autoescape=True))
+        # Not LIKE: on MariaDB it passes over what lies beyond U+FFFF.
+        query = sa.select(name).where(sa.func.substr(name, 1, len(prefix)) == prefix)
         with self.connection() as connection:
             found = connection.execute(query).scalars().all()
-        return sorted(n for n in found if n.startswith(prefix))  # LIKE ignores case on SQLite
+        return sorted(n for n in found if n.startswith(prefix))  # to MariaDB, "a " equals "a"
 
     def history(self, name: str, limit: int = 100) -> list[Run]:
         """The latest runs of a name, newest first."""
