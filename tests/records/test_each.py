@@ -25,8 +25,8 @@ def enrich(row: Any) -> str:
     [
         ({"concurrency": 0}, "concurrency=0"),
         ({"concurrency": True}, "concurrency=True"),
-        ({"attempts": 0}, "attempts=0"),
-        ({"per_call": 0}, "per_call=0"),
+        ({"attempts": 0}, "attempts is out of range"),
+        ({"per_call": 0}, "per_call is out of range"),
         ({"ttl": 0}, "ttl=0"),
         ({"timeout": "-1"}, "timeout="),
         ({"timeout": 0}, "timeout=0"),

@@ -90,7 +90,9 @@ def test_a_defer_or_a_time_out_takes_it_down_once() -> None:
     assert limit.size == 2
 
 
-@pytest.mark.parametrize("value", ["many", 0, -1, True, None, (4, 4), (0, 5), (9, 3), (1, 2, 3), [1, 5], 2.5])
+@pytest.mark.parametrize(
+    "value", ["many", 0, -1, 10**9, True, None, (4, 4), (0, 5), (9, 3), (1, 2, 3), [1, 5], 2.5]
+)
 def test_a_wrong_concurrency_is_refused_when_decorating(value: Any) -> None:
     """With the three ways to say it."""
     with pytest.raises(ConfigError, match=r'concurrency=.*"auto".*\(4, 200\)'):

@@ -10,6 +10,7 @@ import math
 import threading
 from dataclasses import dataclass
 
+from ..counts import LARGEST
 from ..errors import ConfigError
 
 _LEAST, _MOST = 1, 64
@@ -60,7 +61,7 @@ def concurrency_of(value: object) -> int | Bounds:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST
 
 
 class Limit:
