@@ -21,14 +21,19 @@ sys.path.insert(0, str(ROOT))  # this file is run as a script
 from dev.servers import mariadb_server, postgres_server  # noqa: E402
 
 from bench import on_records, report  # noqa: E402
-from bench.on_records import BARE, OURS, OURS_ASYNC, OURS_BATCHED, Database  # noqa: E402
+from bench.on_records import BARE, BARE_LARGE, OURS, OURS_ASYNC, OURS_BATCHED, Database  # noqa: E402
 from bench.ratios import Rule, Section, take_turns  # noqa: E402
 from tickoff import Tickoff  # noqa: E402
 
 GATE, GATE_BATCHED = 1 / 0.5, 1 / 0.7
 """Seconds per record beside those of the bare loop: half its rate per record, seven tenths in batches."""
 
-RULES = (Rule(OURS, BARE, GATE), Rule(OURS_ASYNC, BARE), Rule(OURS_BATCHED, BARE, GATE_BATCHED))
+RULES = (
+    Rule(OURS, BARE, GATE),
+    Rule(OURS_ASYNC, BARE, GATE),
+    Rule(OURS_BATCHED, BARE, GATE_BATCHED),
+    Rule(OURS_BATCHED, BARE_LARGE, GATE_BATCHED),
+)
 
 
 def main() -> int:
