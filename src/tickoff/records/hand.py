@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from ..tables.base import Key, Record, Verdict
 from .claim import Call, Claim, Flush
@@ -34,7 +35,8 @@ class Hand:
     def __init__(self, job: RecordJob) -> None:
         self._per_call = job.records_per_call
         self._concurrency = job.concurrency
-        self._changed = threading.Condition(threading.Lock())
+        self._guard = threading.Lock()
+        self._changed = threading.Condition(self._guard)
         self._ready: deque[tuple[Claim, Record]] = deque()
         self._halves: list[Call] = []
         self._running: set[Call] = set()
@@ -57,12 +59,12 @@ class Hand:
 
     def take(self, now: float) -> Call | None:
         """The next call to make, None when there is none at this instant."""
-        with self._changed:
+        with self._guard:
             return self._take(now)
 
     def wait(self, clock: Callable[[], float]) -> Call | None:
         """The next call to make, waiting for it; None when the hand was closed."""
-        with self._changed:
+        with self._guard:
             while not self._closed:
                 call = self._take(clock())
                 if call is not None:
@@ -77,7 +79,7 @@ class Hand:
 
         False when that was decided before, because it took too long.
         """
-        with self._changed:
+        with self._guard:
             if call not in self._running:
                 self._abandoned.discard(call)
                 self._tell()
@@ -88,7 +90,7 @@ class Hand:
 
     def abandon(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
         """Decide on a call that goes on running: it keeps its place among those that may run."""
-        with self._changed:
+        with self._guard:
             if call not in self._running:
                 return False
             self._running.discard(call)
@@ -98,28 +100,28 @@ class Hand:
 
     def untake(self, call: Call) -> None:
         """Nothing is to be said of this call: its records go back as they were."""
-        with self._changed:
+        with self._guard:
             if call in self._running:
                 self._running.discard(call)
                 self._put_back(call.claim, [record.key for record in call.records])
 
     def calls(self) -> list[Call]:
         """Those that run now."""
-        with self._changed:
+        with self._guard:
             return list(self._running)
 
     # What the claimer needs.
 
     def add(self, claim: Claim) -> None:
         """Take a claim in hand."""
-        with self._changed:
+        with self._guard:
             self._claims.add(claim)
-            self._ready.extend((claim, record) for record in claim.records)
+            self._ready.extend(zip(repeat(claim), claim.records))
             self._tell()
 
     def drop_ready(self) -> None:
         """Nothing more is to be started: what is ready goes back."""
-        with self._changed:
+        with self._guard:
             self._back_if(lambda _claim: True)
 
     @property
@@ -141,19 +143,19 @@ class Hand:
 
     def claims(self) -> list[Claim]:
         """Those of which anything is left."""
-        with self._changed:
+        with self._guard:
             return list(self._claims)
 
     def renewed(self, claims: Iterable[Claim], sent: float) -> None:
         """These are good for another TTL."""
-        with self._changed:
+        with self._guard:
             for claim in claims:
                 claim.good_from(sent)
             self._tell()
 
     def lose(self, claim: Claim) -> None:
         """It is no longer wholly ours: nothing of it is started any more."""
-        with self._changed:
+        with self._guard:
             claim.lost = True
             claim.deadline = float("-inf")
             self._back_if(lambda held: held is claim)
@@ -162,14 +164,14 @@ class Hand:
 
     def collect(self) -> list[Flush]:
         """Take what is to be written; it counts as unwritten until `written` or `not_written`."""
-        with self._changed:
+        with self._guard:
             taken, self._unwritten = self._unwritten, {}
             self._collectable = 0
             return [Flush.of(claim, waiting.verdicts, waiting.back) for claim, waiting in taken.items()]
 
     def written(self, flush: Flush, again: Sequence[Verdict]) -> None:
         """It is written or refused, except `again`, which has to be tried once more."""
-        with self._changed:
+        with self._guard:
             self._answers -= len(flush.verdicts)
             flush.claim.open -= len(flush.verdicts) + len(flush.back) - len(again)
             if again:
@@ -179,7 +181,7 @@ class Hand:
 
     def not_written(self, flush: Flush) -> None:
         """The database did not answer: all of it has to be tried once more."""
-        with self._changed:
+        with self._guard:
             self._answers -= len(flush.verdicts)
             self._keep(flush.claim, flush.verdicts)
             self._waiting_for(flush.claim).back.extend(flush.back)
@@ -202,12 +204,12 @@ class Hand:
     @property
     def held(self) -> int:
         """How many records are in hand, in whatever way."""
-        with self._changed:
+        with self._guard:
             return sum(claim.open for claim in self._claims)
 
     def close(self) -> None:
         """No call starts any more."""
-        with self._changed:
+        with self._guard:
             self._closed = True
             self._back_if(lambda _claim: True)
             self._tell()
@@ -242,9 +244,11 @@ class Hand:
         return Call(claim, records, now)
 
     def _with_neighbours(self, claim: Claim, record: Record) -> Sequence[Record]:
-        records = [record]
-        while len(records) < self._per_call and self._ready and self._ready[0][0] is claim:
-            records.append(self._ready.popleft()[1])
+        records, ready = [record], self._ready
+        for _ in range(min(self._per_call - 1, len(ready))):
+            if ready[0][0] is not claim:
+                break
+            records.append(ready.popleft()[1])
         return records
 
     def _decide(self, call: Call, verdicts: Sequence[Verdict]) -> None:

@@ -15,7 +15,7 @@ from .database import Database, Prepared, RowsLocked
 from .dialects import Moment
 from .joined import Joined
 from .ledger import ledger
-from .rows import Rows, chunks, columns_of
+from .rows import Rows, chunks
 
 LONGEST_ERROR = 2000
 
@@ -40,7 +40,10 @@ class Way:
         return any(isinstance(kind, sa.ARRAY) for _, kind in self.given)
 
 
-Ways = list[tuple[Way, list[tuple[Any, ...]]]]
+Columns = list[Sequence[Any]]
+"""What is given for some records: the columns of their keys, then those of the way, all of one length."""
+
+Ways = list[tuple[Way, Columns]]
 
 
 class Settling:
@@ -61,6 +64,8 @@ class Settling:
             written = self._database.atomically(
                 lambda connection: self._step_by_step(connection, token, ways, last=last)
             )
+        if len(written) == len(verdicts):
+            return Settled(written)
         rest = [verdict.key for verdict in verdicts if verdict.key not in written]
         return self._told(token, written, rest, last=last) if rest else Settled(written)
 
@@ -87,32 +92,40 @@ class Settling:
 
     def _all_at_once(self, token: str, ways: Ways, *, last: bool) -> frozenset[Key]:
         """Each way by one statement; the last one strikes the claim off if all there is was written."""
-        written: set[Key] = set()
+        written: frozenset[Key] = frozenset()
         missing = 0
-        for place, (way, values) in enumerate(ways, start=1):
-            closing = last and place == len(ways) and not missing
-            bound = columns_of(values, "g") | {"token": token, "expected": len(values) if closing else -1}
-            if self._flush(way, bound) == len(values):
-                written.update(row[: len(self._shape.key)] for row in values)
+        for place, (way, columns) in enumerate(ways, start=1):
+            closing, size = last and place == len(ways) and not missing, len(columns[0])
+            bound = {f"g{i}": column for i, column in enumerate(columns)}
+            if self._flush(way, bound | {"token": token, "expected": size if closing else -1}) == size:
+                written |= frozenset(self._keys(columns))
             else:
                 missing += 1  # which ones is found out by asking
-        return frozenset(written)
+        return written
 
     def _step_by_step(
         self, connection: sa.Connection, token: str, ways: Ways, *, last: bool
     ) -> frozenset[Key]:
         written: set[Key] = set()
-        for way, values in ways:
-            written |= self._one_by_one(connection, way, token, values)
-        if last and len(written) == sum(len(values) for _, values in ways):
+        for way, columns in ways:
+            written |= self._one_by_one(connection, way, token, columns)
+        if last and len(written) == sum(len(columns[0]) for _, columns in ways):
             self.strike(connection, token)
         return frozenset(written)
 
     def _sorted(self, verdicts: Sequence[Verdict]) -> Ways:
-        names = self._shape.plan.result
-        done = [(*v.key, *map(v.values.get, names)) for v in verdicts if isinstance(v, Done)]
-        put = [(*v.key, *_put_values(v)) for v in verdicts if not isinstance(v, Done)]
-        return [(way, values) for way, values in ((self._done, done), (self._put, put)) if values]
+        done = [verdict for verdict in verdicts if isinstance(verdict, Done)]
+        others = [verdict for verdict in verdicts if not isinstance(verdict, Done)]
+        ways: Ways = []
+        if done:
+            results = ([v.values.get(name) for v in done] for name in self._shape.plan.result)
+            ways.append((self._done, [*_transposed([v.key for v in done]), *results]))
+        if others:
+            ways.append((self._put, _transposed([(*v.key, *_put_values(v)) for v in others])))
+        return ways
+
+    def _keys(self, columns: Columns) -> list[Key]:
+        return [*zip(*columns[: len(self._shape.key)], strict=True)]
 
     def _flush(self, way: Way, bound: dict[str, Any]) -> int:
         """Hope that nobody holds one of the rows; where somebody does, lock first what can be locked.
@@ -164,11 +177,8 @@ class Settling:
         )
         return self._strike.where(all_of_it).cte("struck")
 
-    def _one_by_one(
-        self, connection: sa.Connection, way: Way, token: str, values: list[tuple[Any, ...]]
-    ) -> set[Key]:
-        width = len(self._shape.key)
-        keys = [row[:width] for row in values]
+    def _one_by_one(self, connection: sa.Connection, way: Way, token: str, columns: Columns) -> set[Key]:
+        values, keys = [*zip(*columns, strict=True)], self._keys(columns)
         if not self._dialect.locks_rows:  # the whole file is ours
             return self._all_ours(connection, way, token, values, keys)
         mine = self._lock(connection, token, keys)
@@ -271,6 +281,10 @@ class Settling:
             }
 
         return Way(given, change)
+
+
+def _transposed(rows: Sequence[Sequence[Any]]) -> Columns:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _put_values(verdict: Charged | Deferred | Failed) -> tuple[str, int, str, float]:
