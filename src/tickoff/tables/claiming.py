@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.result import IteratorResult, SimpleResultMetaData
 
 from .base import Batch, Key, Record, State
+from .byrow import ByRow
 from .database import Database, Prepared
 from .keys import pack, unpack
 from .ledger import ALONE, Kind, ledger
@@ -96,11 +97,25 @@ class Claiming:
         keys = [record.key for record in found]
         if not keys or self._dialect.takes_arrays:
             return found
+        self._flip(connection, keys, claim)
+        connection.execute(self._entry, claim.values | {"keys": pack([keys[0], keys[-1]]), "size": len(keys)})
+        return found
+
+    def _flip(self, connection: sa.Connection, keys: Sequence[Key], claim: _Claim) -> None:
+        """Locked already, so only named by their keys."""
+        if not self._dialect.locks_rows:
+            self._flip_one.run(connection, [*zip(*keys, strict=True)], claim.flip)
+            return
         for some in chunks(keys):
             change = self._rows.update().where(self._rows.among(some)).values(self._in_flight)
             connection.execute(change, claim.flip)
-        connection.execute(self._entry, claim.values | {"keys": pack([keys[0], keys[-1]]), "size": len(keys)})
-        return found
+
+    @cached_property
+    def _flip_one(self) -> ByRow:
+        same = [
+            column == sa.bindparam(f"g{i}", type_=column.type) for i, column in enumerate(self._shape.key)
+        ]
+        return ByRow(self._rows.update().where(*same).values(self._in_flight))
 
     def _claim_above(self, floored: bool) -> Prepared:
         rows = self._rows

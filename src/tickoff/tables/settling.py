@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
 
-from .base import Charged, Deferred, Done, Failed, Key, Settled, State, Verdict
+from .base import Done, Key, Settled, State, Verdict
+from .byrow import ByRow
 from .database import Database, Prepared, RowsLocked
-from .dialects import Moment
 from .joined import Joined
 from .ledger import ledger
-from .rows import Rows, chunks
-
-LONGEST_ERROR = 2000
-
-
-@dataclass(frozen=True)
-class Way:
-    """One way to change rows: the columns that differ from row to row, and what they become."""
-
-    given: tuple[tuple[str, Any], ...]
-    """Names and types of the values given for each row."""
-    change: Callable[[Callable[[str], Any]], dict[Any, Any]]
-    """The new values of the columns, from what is given."""
-
-    @property
-    def names(self) -> list[str]:
-        """The names of what is given."""
-        return [name for name, _ in self.given]
-
-    @property
-    def unfit_for_arrays(self) -> bool:
-        """Whether a value is itself an array, which would melt into the others."""
-        return any(isinstance(kind, sa.ARRAY) for _, kind in self.given)
-
-
-Columns = list[Sequence[Any]]
-"""What is given for some records: the columns of their keys, then those of the way, all of one length."""
-
-Ways = list[tuple[Way, Columns]]
+from .rows import Columns, Rows, chunks
+from .ways import Way, Ways, done, put, put_values
 
 
 class Settling:
@@ -54,6 +26,8 @@ class Settling:
         self._shape = rows.shape
         self._dialect = rows.dialect
         self._database = database
+        self._done = done(self._shape, self._dialect)
+        self._put = put(self._shape, self._dialect)
 
     def settle(self, token: str, verdicts: Sequence[Verdict], *, last: bool) -> Settled:
         """Write what is still ours; tell apart what was written before, what is locked and what is lost."""
@@ -114,14 +88,14 @@ class Settling:
         return frozenset(written)
 
     def _sorted(self, verdicts: Sequence[Verdict]) -> Ways:
-        done = [verdict for verdict in verdicts if isinstance(verdict, Done)]
+        worked = [verdict for verdict in verdicts if isinstance(verdict, Done)]
         others = [verdict for verdict in verdicts if not isinstance(verdict, Done)]
         ways: Ways = []
-        if done:
-            results = ([v.values.get(name) for v in done] for name in self._shape.plan.result)
-            ways.append((self._done, [*_transposed([v.key for v in done]), *results]))
+        if worked:
+            results = ([v.values.get(name) for v in worked] for name in self._shape.plan.result)
+            ways.append((self._done, [*_transposed([v.key for v in worked]), *results]))
         if others:
-            ways.append((self._put, _transposed([(*v.key, *_put_values(v)) for v in others])))
+            ways.append((self._put, _transposed([(*v.key, *put_values(v)) for v in others])))
         return ways
 
     def _keys(self, columns: Columns) -> list[Key]:
@@ -178,9 +152,9 @@ class Settling:
         return self._strike.where(all_of_it).cte("struck")
 
     def _one_by_one(self, connection: sa.Connection, way: Way, token: str, columns: Columns) -> set[Key]:
-        values, keys = [*zip(*columns, strict=True)], self._keys(columns)
         if not self._dialect.locks_rows:  # the whole file is ours
-            return self._all_ours(connection, way, token, values, keys)
+            return self._all_ours(connection, way, token, columns)
+        values, keys = [*zip(*columns, strict=True)], self._keys(columns)
         mine = self._lock(connection, token, keys)
         rows = [row for row, key in zip(values, keys, strict=True) if key in mine]
         for some in chunks(rows):
@@ -190,11 +164,10 @@ class Settling:
                 connection.execute(self._each(way), _bound(some, token))
         return mine
 
-    def _all_ours(
-        self, connection: sa.Connection, way: Way, token: str, values: Sequence[Any], keys: list[Key]
-    ) -> set[Key]:
+    def _all_ours(self, connection: sa.Connection, way: Way, token: str, columns: Columns) -> set[Key]:
         """With nobody beside us, what could be written was; how many tells whether to ask which."""
-        if connection.execute(self._each(way), _bound(values, token)).rowcount == len(values):
+        keys = self._keys(columns)
+        if self._by_key(way).run(connection, columns, {"token": token}) == len(keys):
             return set(keys)
         return set(self._states(connection, token, keys))
 
@@ -205,6 +178,12 @@ class Settling:
             places = [sa.bindparam(f"g{i}", type_=kind) for i, kind in enumerate(kinds)]
             self._by_row[way.given] = self._update(way, places, self._rows.update())
         return self._by_row[way.given]
+
+    def _by_key(self, way: Way) -> ByRow:
+        """The same for many rows in turn, compiled once."""
+        if way.given not in self._by_keys:
+            self._by_keys[way.given] = ByRow(self._each(way))
+        return self._by_keys[way.given]
 
     def _joined(self, way: Way) -> Joined:
         """Many rows, joined with their values."""
@@ -217,6 +196,10 @@ class Settling:
 
     @cached_property
     def _by_row(self) -> dict[Any, sa.Update]:
+        return {}
+
+    @cached_property
+    def _by_keys(self) -> dict[Any, ByRow]:
         return {}
 
     @cached_property
@@ -251,61 +234,9 @@ class Settling:
             found |= {tuple(row[:-1]): row[-1] for row in rows}
         return found
 
-    @cached_property
-    def _done(self) -> Way:
-        """DONE with its result; the token stays, so that a repeated flush is recognised."""
-        results = {name: self._shape.table.c[name] for name in self._shape.plan.result}
-        given = tuple((f"result {name}", _given_type(column.type)) for name, column in results.items())
-
-        def change(value: Callable[[str], Any]) -> dict[Any, Any]:
-            told = {column: value(f"result {name}") for name, column in results.items()}
-            done = {self._shape.status: State.DONE.value, self._shape.until: self._dialect.now}
-            return {**told, **done, self._shape.error: sa.null()}
-
-        return Way(given, change)
-
-    @cached_property
-    def _put(self) -> Way:
-        """Put where the verdict says, with its error; charged or not."""
-        given = (("state", sa.String()), ("charge", sa.Integer()), ("error", sa.Text()), ("wait", sa.Float()))
-
-        def change(value: Callable[[str], Any]) -> dict[Any, Any]:
-            state = value("state")
-            if isinstance(self._shape.status.type, sa.Enum):
-                state = sa.cast(state, self._shape.status.type)
-            return {
-                self._shape.status: state,
-                self._shape.attempts: self._shape.attempts + value("charge"),
-                self._shape.error: value("error"),
-                self._shape.until: sa.type_coerce(self._dialect.after(value("wait")), Moment),
-            }
-
-        return Way(given, change)
-
 
 def _transposed(rows: Sequence[Sequence[Any]]) -> Columns:
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _put_values(verdict: Charged | Deferred | Failed) -> tuple[str, int, str, float]:
-    match verdict:
-        case Charged(_, error, wait):
-            return State.PENDING.value, 1, _readable(error), wait
-        case Deferred(_, why, wait):
-            return State.PENDING.value, 0, _readable(why), wait
-        case Failed(_, error):
-            return State.FAILED.value, 1, _readable(error), 0.0
-
-
-def _readable(error: str) -> str:
-    """An error that every database takes: no NUL, no half characters, not endless."""
-    plain = error.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
-    return plain if len(plain) <= LONGEST_ERROR else f"{plain[: LONGEST_ERROR - 1]}…"
-
-
-def _given_type(kind: Any) -> Any:
-    """The type a result is sent as: a text at its full length, so that one too long is refused, not cut."""
-    return sa.Text() if isinstance(kind, sa.String) and not isinstance(kind, sa.Enum) else kind
 
 
 def _bound(rows: Sequence[Sequence[Any]], token: str) -> list[dict[str, Any]]:
