@@ -28,8 +28,8 @@ _TABLE = (
     "CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20), "
     "status varchar(20) NOT NULL DEFAULT 'PENDING', claim varchar(72), until {})"
 )
-_FRESH = "CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20))"
-_DROP = "DROP TABLE IF EXISTS bench_contacts"
+FRESH = "CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20))"
+DROP = "DROP TABLE IF EXISTS bench_contacts"
 
 Answer = Callable[[Any], str]
 
@@ -63,7 +63,7 @@ class Database:
         ]
 
     def _bare(self, rows: int, size: int) -> float:
-        self.run(_DROP)
+        self.run(DROP)
         self.run(_TABLE.format(self.instant))
         self.fill(rows)
         once, left = self.loop(_answer, size), rows
@@ -73,8 +73,8 @@ class Database:
         return time.perf_counter() - begun
 
     def _ours(self, rows: int, work: Callable[..., Any], **options: Any) -> float:
-        self.run(_DROP)
-        self.run(_FRESH)
+        self.run(DROP)
+        self.run(FRESH)
         self.fill(rows)
         jobs = Tickoff("memory://", database=self.url)
         jobs.each("bench_contacts", status="status", result="answer", name="bench", **options)(work)

@@ -1,4 +1,4 @@
-"""The two ways to settle records, DONE with its result or put elsewhere with an error, and what each is given."""
+"""The two ways to settle records, and what each is given: DONE with a result, or elsewhere with an error."""
 
 from __future__ import annotations
 
