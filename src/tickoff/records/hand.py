@@ -10,9 +10,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 
-from ..tables.base import Key, Record, Verdict
+from ..tables.base import Key, Verdict
 from .claim import Call, Claim, Flush
 from .job import RecordJob
 
@@ -37,12 +36,13 @@ class Hand:
         self._concurrency = job.concurrency
         self._guard = threading.Lock()
         self._changed = threading.Condition(self._guard)
-        self._ready: deque[tuple[Claim, Record]] = deque()
+        self._ready: deque[Claim] = deque()
         self._halves: list[Call] = []
         self._running: set[Call] = set()
         self._abandoned: set[Call] = set()
         self._claims: set[Claim] = set()
         self._unwritten: dict[Claim, _Unwritten] = {}
+        self._unstarted = 0
         self._answers = 0
         self._collectable = 0
         self._waiting = 0
@@ -116,7 +116,8 @@ class Hand:
         """Take a claim in hand."""
         with self._guard:
             self._claims.add(claim)
-            self._ready.extend(zip(repeat(claim), claim.records))
+            self._ready.append(claim)
+            self._unstarted += claim.unstarted
             self._tell()
 
     def drop_ready(self) -> None:
@@ -127,7 +128,7 @@ class Hand:
     @property
     def ready(self) -> int:
         """How many records are claimed and not started."""
-        return len(self._ready)
+        return self._unstarted
 
     @property
     def empty(self) -> bool:
@@ -234,22 +235,16 @@ class Hand:
         return None
 
     def _next(self, now: float) -> Call | None:
-        if not self._ready or self._ready[0][0].deadline <= now:
+        if not self._ready or self._ready[0].deadline <= now:
             return None
-        before = len(self._ready)
-        claim, record = self._ready.popleft()
-        records = (record,) if self._per_call == 1 else self._with_neighbours(claim, record)
-        if before >= self.flush > len(self._ready):
+        before, claim = self._unstarted, self._ready[0]
+        records = claim.start(self._per_call)
+        self._unstarted -= len(records)
+        if not claim.unstarted:
+            self._ready.popleft()
+        if before >= self.flush > self._unstarted:
             self.on_low()
         return Call(claim, records, now)
-
-    def _with_neighbours(self, claim: Claim, record: Record) -> Sequence[Record]:
-        records, ready = [record], self._ready
-        for _ in range(min(self._per_call - 1, len(ready))):
-            if ready[0][0] is not claim:
-                break
-            records.append(ready.popleft()[1])
-        return records
 
     def _decide(self, call: Call, verdicts: Sequence[Verdict]) -> None:
         if not verdicts:
@@ -274,13 +269,10 @@ class Hand:
             self.on_answers(last or self._collectable >= half)
 
     def _back_if(self, wanted: Callable[[Claim], bool]) -> None:
-        stay: deque[tuple[Claim, Record]] = deque()
-        for claim, record in self._ready:
-            if wanted(claim):
-                self._put_back(claim, [record.key])
-            else:
-                stay.append((claim, record))
-        self._ready = stay
+        for claim in [claim for claim in self._ready if wanted(claim)]:
+            self._ready.remove(claim)
+            self._unstarted -= claim.unstarted
+            self._put_back(claim, [record.key for record in claim.start(claim.unstarted)])
         for half in [half for half in self._halves if wanted(half.claim)]:
             self._halves.remove(half)
             self._put_back(half.claim, [record.key for record in half.records])

@@ -65,7 +65,7 @@ class Batch:
 
     token: str
     """The token to settle, renew and give back with."""
-    records: tuple[Record, ...]
+    records: Sequence[Record]
     exhausted: bool
     """Whether fewer were there than asked for: from this floor on, nothing more is claimable now."""
     alone: bool = False
