@@ -128,18 +128,23 @@ class Stage:
         """The same as JSON."""
         return json.loads(self.run(*command, "--json"))
 
-    def until(self, what: Callable[[], bool], limit: float = 40.0) -> None:
-        """Wait until it is so."""
+    def until(self, what: Callable[[], Any], limit: float = 90.0) -> Any:
+        """Wait until there is an answer, or it is so; the answer."""
         deadline = time.monotonic() + limit
-        while not what():
+        while not (found := what()):
             if time.monotonic() > deadline:
                 raise TimeoutError("the incident does not go on; see the logs of its servers")
             time.sleep(0.1)
+        return found
 
     def running_on(self, host: str) -> str:
         """Wait until a server is at work; its tick."""
-        self.until(lambda: self._tick_on(host) != "")
-        return self._tick_on(host)
+        return str(self.until(lambda: self._tick_on(host)))
+
+    def skipped(self) -> str:
+        """The last tick, if it was skipped."""
+        told = self.asked("explain", "export")
+        return str(told["tick"]) if told["fate"] == "skipped" else ""
 
     def _tick_on(self, host: str) -> str:
         running = [job["running"] for job in self.asked("ls")["jobs"] if job["running"]]
@@ -218,8 +223,9 @@ def _paused(stage: Stage) -> Scene:
     )
     why = "stock-taking until noon"
     scene.typed.append((f"tickoff pause export --why '{why}'", stage.run("pause", "export", "--why", why)))
-    stage.until(lambda: stage.asked("explain", "export")["fate"] == "skipped")
-    for command in ("explain export", "ls", "trigger export", "resume export"):
+    tick = stage.until(stage.skipped)
+    scene.typed.append((f"tickoff explain export {_typed(tick)}", stage.run("explain", "export", tick)))
+    for command in ("ls", "trigger export", "resume export"):
         scene.typed.append((f"tickoff {command}", stage.run(*command.split())))
     return scene
 

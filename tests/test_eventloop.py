@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -113,3 +114,50 @@ def test_interrupting_what_is_over_does_nothing(loop: EventLoop) -> None:
     interrupt.cancel()
     loop.abandon()
     interrupt.cancel()
+
+
+def test_what_begins_together_wakes_the_loop_once(loop: EventLoop) -> None:
+    """Each wake-up is a write to a socket, which a rush of jobs would pay a thousand times."""
+    busy, go_on, done = threading.Event(), threading.Event(), threading.Semaphore(0)
+
+    async def block() -> None:
+        busy.set()
+        go_on.wait(10)
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+        done.release()
+
+    loop.begin(block())
+    assert busy.wait(5)
+    own = loop._running()
+    calls: list[object] = []
+    right = own.call_soon_threadsafe
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return right(*arguments)
+
+    own.call_soon_threadsafe = counted  # type: ignore[method-assign]
+    for _ in range(100):
+        loop.begin(work())
+    go_on.set()
+    assert all(done.acquire(timeout=5) for _ in range(100))
+    assert len(calls) == 1
+
+
+def test_work_for_a_loop_that_is_closed_is_refused(loop: EventLoop) -> None:
+    """And not kept for the next one."""
+    closed = asyncio.new_event_loop()
+    closed.close()
+    loop.adopt(closed)
+    said: list[str] = []
+
+    async def work() -> None:
+        said.append("ran")
+
+    with pytest.raises(RuntimeError):
+        loop.begin(work())
+    loop.abandon()
+    loop.submit(running()).result(5)
+    assert said == []

@@ -199,15 +199,16 @@ def test_a_tick_that_nobody_runs_is_told_by_the_fleet(
     missed: list[Event] = []
     jobs.on("missed", missed.append)
     server.on("missed", missed.append)
+    ran: list[bool] = []
     stop: list[bool] = []
 
     @jobs.every("1s", name="starved")
     def starved() -> None:
-        pass
+        ran.append(True)
 
     @jobs.every("2s", name="greedy", ttl="2s")
     def greedy() -> None:
-        while not stop:
+        while ran and not stop:
             time.sleep(0.05)
 
     with jobs:

@@ -122,11 +122,14 @@ def test_a_tick_that_somebody_finished_is_none(world: World, outcome: Outcome) -
     assert world.missed == []
 
 
-def test_a_job_that_was_never_seen_has_missed_nothing(world: World) -> None:
-    """What lies before its first tick is nobody's business."""
-    world.server(a_job(minutes=10))
-    world.pass_time(15 * MINUTE)
+def test_a_new_job_has_missed_nothing_from_before_it_was_carried(world: World) -> None:
+    """What lies before is nobody's business; a first tick that nobody starts is."""
+    world.now += 9 * MINUTE + 30_000
+    world.server(a_job(minutes=3))
+    world.pass_time(3 * MINUTE)
     assert world.missed == []
+    world.pass_time(MINUTE)
+    assert world.missed == [("report", 12, 1)]
 
 
 def test_a_tick_at_work_is_not_missed_and_is_once_its_server_crashed(world: World) -> None:
@@ -231,7 +234,7 @@ def test_what_fell_due_while_no_server_was_there_is_told_by_the_first_that_comes
     world.pass_time(5 * MINUTE)
     world.stop()
     world.now += 60 * MINUTE
-    world.server(job, a_job("newcomer"))
+    world.server(job, a_job("newcomer", 1440))
     world.run(job, START + 60 * MINUTE)
     world.pass_time(2 * MINUTE)
     assert world.missed == [("report", 50, 5)]
@@ -241,7 +244,7 @@ def test_servers_with_other_jobs_tell_of_a_common_one_once(world: World) -> None
     """During a deployment two kinds of servers look at the same job."""
     job = seen(world, a_job(minutes=10))
     world.server(job)
-    world.server(job, a_job("newcomer", 7))
+    world.server(job, a_job("newcomer", 1440))
     world.pass_time(15 * MINUTE)
     assert world.missed == [("report", 10, 1)]
 

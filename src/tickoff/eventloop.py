@@ -27,6 +27,8 @@ class EventLoop:
         self._adopted: asyncio.AbstractEventLoop | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._waiting: list[Coroutine[Any, Any, None]] = []
+        self._begun: set[asyncio.Task[None]] = set()
 
     def adopt(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run everything on this loop, which the user keeps running, until `abandon`."""
@@ -46,6 +48,34 @@ class EventLoop:
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Begin the work on the loop, from any thread; cancelling the future cancels the work."""
         return asyncio.run_coroutine_threadsafe(work, self._running())
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin work that nobody waits for; what begins at the same time wakes the loop once."""
+        loop = self._running()
+        with self._guard:
+            self._waiting.append(work)
+            first = len(self._waiting) == 1
+        if first:
+            self._wake(loop)
+
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            loop.call_soon_threadsafe(self._begin_all)
+        except RuntimeError:  # it is closed
+            for work in self._taken():
+                work.close()
+            raise
+
+    def _begin_all(self) -> None:
+        for work in self._taken():
+            task = asyncio.ensure_future(work)
+            self._begun.add(task)  # the loop itself would let it be collected
+            task.add_done_callback(self._begun.discard)
+
+    def _taken(self) -> list[Coroutine[Any, Any, None]]:
+        with self._guard:
+            taken, self._waiting = self._waiting, []
+        return taken
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._guard:

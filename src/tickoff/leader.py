@@ -102,7 +102,7 @@ class Leader:
         if self._post.asynchronous:
             interrupt = Interrupt()
             lease.on_loss(interrupt.cancel)
-            self._eventloop.submit(self._work_async(lease, interrupt))
+            self._eventloop.begin(self._work_async(lease, interrupt))
         else:
             self._crew.start(lambda: self._work(lease))
 

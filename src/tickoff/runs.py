@@ -100,7 +100,7 @@ class Runs:
         lease = course.lease
         if course.job.asynchronous:
             lease.on_loss(lambda: course.cancel(End(Outcome.LOST, lease.why_lost)))
-            self._eventloop.submit(self._run_async(course))
+            self._eventloop.begin(self._run_async(course))
         else:
             self._crew.start(lambda: self._run(course))
 

@@ -11,8 +11,8 @@ from .fate import crash_of
 from .model import Answer, Entry, Outcome, Run, instant, moment
 from .roster import Listed, Roster
 
-HIDDEN = "tickoff."
-"""Names of our own, which are no business of the user's, begin with it."""
+_OWN = "tickoff."
+"""Names of our own, which are no business of the user's, begin with it after their namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +109,14 @@ class PastRun:
     error: str
 
 
+def hidden(name: str) -> bool:
+    """Whether a full name is one of our own."""
+    return name.startswith(_OWN) or f":{_OWN}" in name
+
+
 def status_of(roster: Roster, answers: Iterable[Answer], prefix: str, store: str, now: int) -> Status:
     """All there is, from what the servers tell and what the store keeps; the prefix is left out of names."""
-    entries = {a.entry.name: a.entry for a in answers if not a.entry.name.startswith(prefix + HIDDEN)}
+    entries = {a.entry.name: a.entry for a in answers if not hidden(a.entry.name)}
     scheduled = {name for name, entry in entries.items() if entry.scheduled} | set(roster.jobs)
     jobs = [
         job_status(name, entries.get(name, Entry(name=name)), roster.jobs.get(name), prefix, now)

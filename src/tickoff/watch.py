@@ -54,7 +54,10 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look is about: the instants since the last one, what was decided before, the grace (ms)."""
+    """What one look is about: the instants since the last one, and the grace (ms).
+
+    `seen` has the tick of each job that was decided when this server came, or that instant if none was.
+    """
 
     since: int
     now: int
@@ -64,9 +67,9 @@ class Look:
     def due(self, job: Job) -> list[int]:
         """The ticks whose grace has ended since the last look, the oldest first."""
         margin = self.grace + job.jitter
-        first = self.since - margin if self.since else self.seen.get(job.name, 0)
+        first = self.since - margin if self.since else self.seen[job.name]
         found: list[int] = []
-        tick = job.schedule.upto(self.now - margin) if first else None
+        tick = job.schedule.upto(self.now - margin)
         while tick is not None and tick > first and len(found) < _MOST:
             found.append(tick)
             tick = job.schedule.upto(tick - 1)
@@ -86,7 +89,7 @@ class Look:
         kind = fate_of(tick, job.schedule, entry, runs, self.now).kind
         if kind is Fate.CRASHED:
             return self._crash(job, tick, entry, runs)
-        known = kind is Fate.UNSEEN and 0 < self.seen.get(job.name, 0) < tick
+        known = kind is Fate.UNSEEN and self.seen[job.name] < tick
         if kind not in (Fate.MISSED, Fate.DUE) and not known:
             return None
         return None if entry.steered >= tick else Miss(job, tick, _hindrance(entry, self.now))
@@ -168,19 +171,19 @@ class Watch:
             _log.info("cannot look for missed ticks: %s", error)
         return now + self._interval / 1000
 
-    def _note(self) -> None:
+    def _note(self) -> dict[str, int]:
         answers = self._referee.store.read(list(self._jobs))
-        self._seen = {answer.entry.name: answer.entry.decided for answer in answers}
+        self._seen = {answer.entry.name: answer.entry.decided or answer.now for answer in answers}
+        return self._seen
 
     def _race(self) -> None:
-        if self._seen is None:
-            self._note()
+        seen = self._seen or self._note()
         at = int(self._referee.time.now()) // self._interval * self._interval
         lease = self._referee.race(self._bid(self._name, 2 * self._interval, at))
         if not isinstance(lease, Lease):
             return
         try:
-            self._look(Look(_last(lease), at, self._grace, self._seen or {}))
+            self._look(Look(_last(lease), at, self._grace, seen))
         except BaseException:
             self._referee.leave(lease)  # unfinished, it is another server's to look
             raise

@@ -65,7 +65,7 @@ def test_a_digest_of_another_day_is_no_difference() -> None:
 
 def test_jobs_without_any_server_are_a_finding() -> None:
     (finding,) = of_jobs(roster())
-    assert finding.check == "servers"
+    assert (finding.check, finding.what) == ("servers", "no server is there to run 1 job")
 
 
 def test_a_lease_of_a_server_that_is_gone_is_named() -> None:

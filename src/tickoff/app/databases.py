@@ -27,7 +27,7 @@ def database_target(database: Any, store: Any) -> Any:
         if target and (target is database or _is_sql(target)):
             return target
     raise ConfigError(
-        'records need a database, and the store is none; pass Tickoff(..., database="postgresql://…") '
+        'records need the database with your table; name it: Tickoff(..., database="postgresql://…"), '
         "or set TICKOFF_DATABASE"
     )
 

@@ -31,6 +31,7 @@ class Each(Scheduled):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._record_jobs: dict[str, RecordJob] = {}
+        self._records: dict[str, Records] = {}
 
     def each(
         self,
@@ -78,6 +79,7 @@ class Each(Scheduled):
             called = name or name_of(function)
             self._refuse_taken(called, function)
             self._record_jobs[called] = described.of(function, called)
+            self._records.pop(called, None)  # of a former definition
             return function
 
         return register
@@ -88,7 +90,16 @@ class Each(Scheduled):
         if job is None:
             known = ", ".join(self._record_jobs) or "none"
             raise ConfigError(f"no job over records is named {name!r}; those there are: {known}")
-        return self._open_records(job)
+        if name not in self._records:  # one for all who ask: each would have connections of its own
+            self._records[name] = self._open_records(job)
+        return self._records[name]
+
+    def close(self) -> None:
+        """Stop the threads and close the connections, those to tables with records included."""
+        opened, self._records = self._records, {}
+        for records in opened.values():
+            records.close()
+        super().close()
 
     def record_names(self) -> list[str]:
         """The names of the jobs over records, in the order of their decorators."""

@@ -19,7 +19,7 @@ from ..presence import Carried, carried
 from ..requests import ask
 from ..roster import Listed, Roster, call_roll
 from ..schedule import Schedule
-from ..status import HIDDEN, JobStatus, PastRun, Status, history_of, job_status, status_of
+from ..status import JobStatus, PastRun, Status, hidden, history_of, job_status, status_of
 from .serving import Serving
 
 
@@ -29,7 +29,7 @@ class Operating(Serving):
     def status(self) -> Status:
         """All jobs and how they stand, the locks that are held, the servers that are there."""
         store, roster = self._ready().store, self._roster()
-        names = {name for name in store.names(self._prefix) if not name.startswith(self._prefix + HIDDEN)}
+        names = {name for name in store.names(self._prefix) if not hidden(name)}
         answers = store.read(sorted(names | set(roster.jobs)))
         now = answers[0].now if answers else store.now()
         return status_of(roster, answers, self._prefix, store.address, now)
@@ -137,9 +137,8 @@ class Operating(Serving):
         raise ConfigError(self._unknown(name, roster))
 
     def _unknown(self, name: str, roster: Roster) -> str:
-        names = {n.removeprefix(self._prefix) for n in roster.jobs}
-        names |= {n.removeprefix(self._prefix) for n in self._ready().store.names(self._prefix)}
-        known = sorted(n for n in names if not n.startswith(HIDDEN))
+        names = set(roster.jobs) | set(self._ready().store.names(self._prefix))
+        known = sorted(full.removeprefix(self._prefix) for full in names if not hidden(full))
         near = get_close_matches(name, known, 1)
         if near:
             return f"there is no job {name!r}; did you mean {near[0]!r}?"

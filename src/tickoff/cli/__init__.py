@@ -26,7 +26,7 @@ from .steer import pause, release, resume, trigger
 def program() -> None:
     """Every tick once. Every row once.
 
-    Leases for a fleet, on the Redis or the database it already has.
+    Leases, ticks and records for a fleet, on the Redis or the database it already has.
     """
 
 

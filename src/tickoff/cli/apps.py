@@ -58,7 +58,8 @@ def _make_working_folder_importable() -> None:
 
 def _broken(module: str, error: Exception) -> ConfigError:
     """The module is there and fails while it is imported: say where."""
-    at = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)[::-1]
+    at = next((frame for frame in frames if Path(frame.filename).is_relative_to(Path.cwd())), frames[0])
     return ConfigError(
         f"importing {module!r} failed in {at.filename}, line {at.lineno}: {type(error).__name__}: {error}"
     )

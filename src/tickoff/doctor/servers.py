@@ -55,7 +55,7 @@ def of_jobs(roster: Roster) -> Iterator[Finding]:
     if not roster.servers and roster.jobs:
         yield Finding(
             check="servers",
-            what=f"no server is there, and {counted(len(roster.jobs), 'job')} were carried lately",
+            what=f"no server is there to run {counted(len(roster.jobs), 'job')}",
             danger="nothing is run",
             remedy="start one: tickoff serve --app MODULE",
         )

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Self
 
-import sqlalchemy as sa
-
+from .. import forks
 from ..clocks import elapsed
 from ..errors import ConfigError
 from ..eventloop import EventLoop
 from ..names import has_control_characters
 from ..referee import Referee
-from ..stores.sql.store import in_one_line
 from ..tables.base import RecordTable, Swept
 from ..tick import Tick
 from .job import RecordJob
@@ -40,17 +37,6 @@ def _nobody() -> None:
     """Nobody looks on."""
 
 
-@contextmanager
-def _refused(where: Any) -> Iterator[None]:
-    """The database's refusal of a user's condition, in words that name it."""
-    try:
-        yield
-    except sa.exc.StatementError as error:
-        raise ConfigError(
-            f"where={where!r:.80} is refused by the database: {in_one_line(error.orig or error)}"
-        ) from error
-
-
 class Records:
     """The records of one job: steer them, look at them, or work them in this process."""
 
@@ -65,6 +51,7 @@ class Records:
         self._steering = Steering(names.board, referee.store)
         self._estimate = Estimate()
         self._count_at = 0.0
+        forks.tell(self)
 
     def reopen(self, where: str | Any = None, *, tick: Tick | None = None) -> int:
         """Make DONE rows PENDING again, so that all servers work them anew; how many.
@@ -72,8 +59,7 @@ class Records:
         With a tick, only rows finished before it: a tick that is retried pays nothing twice.
         """
         before: datetime | None = None if tick is None else tick.at
-        with _refused(where):
-            return self.table.reopen(condition_of(where), finished_before=before)
+        return self.table.reopen(condition_of(where), finished_before=before)
 
     def retry(self, error: str | None = None) -> int:
         """Make FAILED rows PENDING again with all their attempts (if the error is LIKE this); how many."""
@@ -127,6 +113,10 @@ class Records:
     def close(self) -> None:
         """Close the connections to the table; used again, it opens new ones."""
         self.table.close()
+
+    def after_fork(self) -> None:
+        """Leave the parent's connections to the parent."""
+        self.table.forget_connections()
 
     def __enter__(self) -> Self:
         return self
