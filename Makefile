@@ -12,12 +12,12 @@ DEV := $(VENV)/.dev
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test full check format bench clean servers
+.PHONY: help demo test full check format bench chaos docs clean servers
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(RUNTIME) ## ten real processes race for one name: needs no server
+demo: $(RUNTIME) ## ten real servers, a crash, a zombie, 2,000 rows: needs no server
 	@$(BIN)/tickoff demo
 
 test: check servers ## all checks, then all tests on real servers of their own
@@ -44,6 +44,16 @@ format: $(DEV) ## format the code and repair what lint can repair
 
 bench: $(DEV) servers ## measure locks beside the bare statements
 	@$(PY) bench/locks.py
+
+docs: $(DEV) ## renew the pages made from code, and build the site into build/site
+	@$(PY) -m dev.pages
+	@$(BIN)/zensical build --strict
+
+MINUTES := 10
+STORE := redis
+SEED := 1
+chaos: $(DEV) servers ## faults on real processes: MINUTES=10 SEED=1 STORE=redis|forgetful|failover|postgres|mariadb|sqlite
+	@$(PY) -m chaos --store $(STORE) --minutes $(MINUTES) --seed $(SEED)
 
 clean: ## remove the virtual environment, caches and builds
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

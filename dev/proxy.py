@@ -25,7 +25,7 @@ class Proxy:
     """Listens on a port of its own and forwards to one server on this machine."""
 
     def __init__(self, port: int) -> None:
-        self._target = ("127.0.0.1", port)
+        self.target = ("127.0.0.1", port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.mode = Mode.PASS
@@ -59,7 +59,11 @@ class Proxy:
             if self.mode is Mode.REFUSE:
                 self._hang_up(client)
                 continue
-            server = socket.create_connection(self._target)
+            try:
+                server = socket.create_connection(self.target)
+            except OSError:  # the server is down: its clients are told so, as they would be without us
+                self._hang_up(client)
+                continue
             for one in (client, server):
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets |= {client, server}

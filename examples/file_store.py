@@ -68,6 +68,12 @@ class FileStore(CasStore):
             runs = [_run(stored) for stored in book["runs"].get(name, [])]
         return sorted(runs, key=lambda run: (run.tick, run.fence), reverse=True)[:limit]
 
+    def runs(self, names: Sequence[str], since: int) -> list[Run]:
+        """The runs of these names for ticks from an instant on."""
+        with self._book() as book:
+            runs = [_run(stored) for name in names for stored in book["runs"].get(name, [])]
+        return [run for run in runs if run.tick >= since]
+
     def post(self, board: str, key: str, text: str, life: int) -> int:
         """Put a note on a board for `life` ms; says the time."""
         with self._book() as book:

@@ -18,6 +18,8 @@ from tickoff.referee import Referee, Reply
 from tickoff.stores.redis import scripts
 from tickoff.stores.sql import store as sql_store
 
+from .planted_ticks import TICK_BUGS
+
 
 @dataclass(frozen=True)
 class Plant:
@@ -179,3 +181,5 @@ PLANTS: dict[str, Plant] = {
     "no_skip_mark": Plant(no_skip_mark, _CONTRACT),
     "repeated_release_refused": Plant(repeated_release_refused, _CONTRACT),
 }
+
+PLANTS |= {name: Plant(apply, (run,)) for name, (apply, run) in TICK_BUGS.items()}

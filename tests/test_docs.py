@@ -6,59 +6,54 @@ import ast
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from dev.pages import renewed
 from dev.servers import Server
 from examples.file_store import FileStore
 
+from tests.databases import database
+from tests.examples.running import eventually, stage_in
+from tests.pages import ROOT, Block, blocks_of, comparable, replaced, without_blocks
 from tickoff import stores
+from tickoff.cli.once import once
 from tickoff.stores.sql import schema
 from tickoff.testing import LeaseStoreContract, Subject, aged, compare_with_memory
 
-ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 STORES_PAGE = ROOT / "docs" / "stores.md"
 
 STANDINS = {
     "redis://localhost:6379/0": "redis",
     "postgresql://localhost/shop": "postgres",
+    "postgresql+psycopg://localhost/shop": "postgres",
     "mysql://localhost/shop": "mariadb",
 }
 """URLs in the text, and the fixture whose server answers for each."""
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page: its language, its text, the line it begins on."""
-
-    language: str
-    text: str
-    line: int
-
-
-def blocks_of(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in order."""
-    text = page.read_text("utf-8")
-    found = re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [Block(m[1], m[2], text.count("\n", 0, m.start(2))) for m in found]
+every_page = pytest.mark.parametrize(
+    "page", PAGES, ids=[str(page.relative_to(ROOT).with_suffix("")) for page in PAGES]
+)
 
 
 def steps_of(page: Path) -> list[tuple[Block, str | None]]:
-    """The page's Python, each block with the output that a following `text` block promises."""
+    """The page's Python, each block with the output that a following `text` block promises.
+
+    A block with a title is a file, and tried elsewhere.
+    """
     blocks = blocks_of(page)
-    after = [*blocks, Block("", "", 0)][1:]
+    after = [*blocks, Block("", None, "", 0)][1:]
     return [
         (block, following.text if following.language == "text" else None)
         for block, following in zip(blocks, after, strict=True)
-        if block.language == "python"
+        if block.language == "python" and block.title is None
     ]
 
 
@@ -84,7 +79,7 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
     if not steps:
         return
     servers = {url: fixture for url, fixture in STANDINS.items() if any(url in b.text for b, _ in steps)}
-    answering = {url: request.getfixturevalue(fixture).url for url, fixture in servers.items()}
+    answering = {url: at(url, request.getfixturevalue(fixture)) for url, fixture in servers.items()}
     program = [(str(page), block.line, replaced(block.text, answering)) for block, _ in steps]
     clean = {key: value for key, value in os.environ.items() if not key.startswith("TICKOFF_")}
     done = subprocess.run(
@@ -106,20 +101,9 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
             assert comparable(replaced(output, back)) == comparable(promised), where
 
 
-def replaced(text: str, urls: dict[str, str]) -> str:
-    """The text with each URL put in the place of its key."""
-    for old, new in urls.items():
-        text = text.replace(old, new)
-    return text
-
-
-def comparable(text: str) -> str:
-    """The text without what differs from run to run: owners, fences, tokens, times."""
-    text = re.sub(r"[\w.-]+:\d+:[0-9a-f]{8}\b", "OWNER", text)
-    text = re.sub(r"\b[0-9a-f]{32}\b", "TOKEN", text)
-    text = re.sub(r"\b\d{13}\b", "FENCE", text)
-    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?(\+00:00)?", "INSTANT", text)
-    return re.sub(r"\d\d:\d\d:\d\d", "TIME", text)
+def at(url: str, server: Server) -> str:
+    """The address of a server, under the scheme that the page uses."""
+    return url.partition("://")[0] + "://" + server.url.partition("://")[2]
 
 
 @every_page
@@ -132,8 +116,7 @@ def test_the_python_of_a_page_needs_nothing_from_another_page(page: Path) -> Non
 @every_page
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
     """Files exist, and a part of a page that is named has a heading."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    targets = re.findall(r"\]\(([^)\s]+)\)", without_blocks(page))
     for target in targets:
         link = urlsplit(target)
         if link.scheme:
@@ -142,6 +125,16 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert file.exists(), f"{page.name}: {target}"
         if link.fragment:
             assert link.fragment in anchors_of(file), f"{page.name}: {target}"
+
+
+@every_page
+def test_a_page_of_the_site_links_to_no_file_beside_it(page: Path) -> None:
+    """What is not under docs/ is not on the site."""
+    if page == README:
+        return
+    links = re.findall(r"\]\(([^)\s:#]+)[^)]*\)", without_blocks(page))
+    outside = [link for link in links if not (page.parent / link).resolve().is_relative_to(ROOT / "docs")]
+    assert outside == []
 
 
 def anchors_of(page: Path) -> set[str]:
@@ -211,6 +204,82 @@ def test_every_extra_shown_exists() -> None:
         for extra in listed.split(",")
     }
     assert {"redis", "postgres", "mysql"} <= shown <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize(("page", "text"), list(renewed()), ids=lambda value: getattr(value, "name", ""))
+def test_a_page_shows_what_the_files_and_docstrings_say_today(page: Path, text: str) -> None:
+    """Examples, the API and the help of commands; `make docs` writes them anew."""
+    assert page.read_text("utf-8") == text, f"{page.name} is out of date; run: make docs"
+
+
+def test_every_page_is_in_the_menu_of_the_site_and_the_menu_has_no_other() -> None:
+    """A page that no menu leads to is not found."""
+    listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    written = [str(page.relative_to(ROOT / "docs")) for page in PAGES if page != README]
+    assert sorted(listed) == sorted(written), "write the page into mkdocs.yml"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """Every link and every part of a page that is named is there; what is searched for is found."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    site = tmp_path / "build" / "site"
+    found = json.loads((site / "search.json").read_text("utf-8"))["items"]
+    assert any(item["location"].startswith("tutorial.html") for item in found)
+    assert "mermaid" in (site / "explanation.html").read_text("utf-8")
+
+
+README_NEEDS = """
+from types import SimpleNamespace
+
+def fetch_products(since):
+    yield {"id": 1, "name": f"tea since {since}"}
+
+async def ask_provider(number):
+    return SimpleNamespace(status_code=200, json=lambda: {"carrier": "Amber"})
+"""
+
+
+@pytest.mark.timeout(180)
+def test_the_ticks_and_records_of_the_readme_do_what_they_say(
+    request: pytest.FixtureRequest, redis: Server, tmp_path: Path, name: str
+) -> None:
+    """Its Python, in one file, run by its own commands: rows are imported, contacts are enriched."""
+    with database("postgres", request, tmp_path) as engine, stage_in(tmp_path) as stage:
+        shop = engine.url.render_as_string(hide_password=False)
+        urls = {"redis://localhost:6379/0": redis.url, "postgresql+psycopg://localhost/shop": shop}
+        program = README_NEEDS + "".join(replaced(block.text, urls) for block, _ in steps_of(README))
+        (tmp_path / "shop.py").write_text(program, "utf-8")
+        stage.environment |= {"TICKOFF_NAMESPACE": name, "PYTHONPATH": f"{ROOT}:{tmp_path}"}
+        with engine.begin() as db:
+            db.exec_driver_sql("CREATE TABLE products (id integer PRIMARY KEY, name text)")
+            db.exec_driver_sql("CREATE TABLE contacts (phone_number text PRIMARY KEY, carrier text)")
+            db.exec_driver_sql("INSERT INTO contacts SELECT 'n' || n FROM generate_series(1, 50) n")
+        for line in [line for line in shell_lines() if line.endswith("find-carrier --app shop")]:
+            assert stage.run("-m", *line.split()).process.returncode == 0, stage.everything_said()
+        server = stage.hurried("1s", "shop", "serve")
+        eventually(lambda: server.said.count("ok after") >= 2, stage)
+        server.terminate()
+        with engine.connect() as db:
+            assert db.exec_driver_sql("SELECT id FROM products").all() == [(1,)]
+            states = db.exec_driver_sql("SELECT lookup, carrier, count(*) FROM contacts GROUP BY 1, 2")
+            assert states.all() == [("DONE", "Amber", 50)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line for block in blocks_of(README) if block.language == "crontab" for line in block.text.splitlines()],
+)
+def test_the_crontab_line_of_the_readme_is_understood(line: str) -> None:
+    """Its options exist, and the schedule it names is the one it is fired by."""
+    command, schedule = shlex.split(line)[5:], " ".join(line.split()[:5])
+    assert command[:2] == ["tickoff", "once"]
+    assert f'--cron "{schedule}"' in line
+    once.make_context("once", command[2:])
 
 
 def test_the_readme_is_short() -> None:

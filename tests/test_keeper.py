@@ -209,3 +209,29 @@ def test_a_loop_of_locks_wakes_no_thread(monkeypatch: pytest.MonkeyPatch) -> Non
             pass
     assert len(woken) < 10  # the judge may have something to do for others
     jobs.close()
+
+
+def test_many_withdrawals_from_a_dead_store_do_not_hold_up_renewals(store: CountingStore) -> None:
+    """One that does not get through is enough to know; the others wait for the next try, in small parts."""
+    keeper = Keeper(store, Knowledge(), Judge())
+    keeper._loop.wake_by = lambda due: None  # type: ignore[method-assign]
+    asked: list[str] = []
+    dead = True
+
+    def withdraw(name: str, token: str) -> bool:
+        asked.append(token)
+        if dead:
+            raise StoreUnreachable("down")
+        return True
+
+    store.withdraw = withdraw  # type: ignore[method-assign]
+    for i in range(100):
+        keeper.withdraw("a", f"token-{i}")
+    keeper.step(elapsed())
+    assert asked == ["token-0"]
+    dead = False
+    keeper.step(elapsed() + 1)
+    assert 1 < len(asked) < 50
+    for _ in range(10):
+        keeper.step(elapsed() + 1)
+    assert keeper.withdrawals == 0

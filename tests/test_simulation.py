@@ -15,7 +15,7 @@ BATCHES = 4
 
 
 def define(jobs: Tickoff) -> None:
-    """A quick job, one that is taken over, one that is retried, one that is rare."""
+    """A quick job, one taken over, one retried, one that is rare, and two that race for a lock."""
 
     @jobs.every("5s", ttl="10s")
     def quick() -> None:
@@ -28,6 +28,15 @@ def define(jobs: Tickoff) -> None:
     @jobs.every("40s", ttl="30s", on_outage="wait")
     def rare() -> None:
         """Nobody else may have run it when a late request arrives."""
+
+    def with_lock() -> None:
+        lease = jobs.race("shared", ttl="6s")
+        if lease:
+            sleep(2)
+            lease.release()
+
+    jobs.every("9s", ttl="6s", name="left")(with_lock)
+    jobs.every("9s", ttl="6s", name="right")(with_lock)
 
     @jobs.every("10s", ttl="6s", attempts=3)
     def retried(tick) -> None:
@@ -65,7 +74,15 @@ def test_the_faults_do_happen_and_stale_writes_are_refused():
     """A simulation without faults would prove nothing; stopped servers do come back and write."""
     reports = [simulate(define, seed=seed) for seed in range(12)]
     stories = [line for report in reports for line in report.story]
-    for fault in ("killed", "stopped for", "cut off", "no answer to", "its clock is set"):
+    for fault in (
+        "killed",
+        "stopped for",
+        "cut off",
+        "no answer to",
+        "its clock is set",
+        "an operator: release",
+        "store's clock is set",
+    ):
         assert any(fault in line for line in stories), fault
     assert sum(report.refused for report in reports) > 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -40,6 +41,7 @@ class Agenda:
         self._places: dict[str, Place] = {}
         self._heap: list[tuple[float, str]] = []
         self._ready: dict[str, Place] = {}
+        self._over_at = math.inf
 
     @property
     def names(self) -> list[str]:
@@ -57,34 +59,36 @@ class Agenda:
             at, name = heapq.heappop(self._heap)
             place = self._places.get(name)
             if place is not None and place.at == at:
-                self._ready[name] = place
-        for place in [
-            place for place in self._ready.values() if place.then is not None and place.then <= now
-        ]:
-            self._catch_up(place, int(now))
+                self._is_ready(place)
+        if self._over_at <= now:
+            self._catch_up_all(now)
         return list(self._ready.values())
 
     def move_on(self, place: Place) -> None:
         """Its tick was won, or let go: look to the next one."""
         self._enter(place.job, place.then)
 
-    def refused(self, place: Place, answer: Answer) -> None:
+    def refused(self, place: Place, answer: Answer, now: float) -> None:
         """Its race was not won: try again later, or look to the next tick."""
-        later = when_again(place, answer)
-        if later is None:
-            self._enter(place.job, place.then)
+        wait = wait_after(place, answer)
+        if wait is None:
+            self.move_on(place)
         else:
-            self.again(place, later)
+            self.again(place, now + wait)
 
     def again(self, place: Place, at: float) -> None:
-        """Race for the same tick at another time."""
-        self._ready.pop(place.job.name, None)
-        self._put(Place(place.job, place.tick, place.then, at))
+        """Race for the same tick at another time, or for the next one if that comes first."""
+        if place.then is not None and place.then <= at:
+            self._enter(place.job, place.then)
+        else:
+            self._put(Place(place.job, place.tick, place.then, at))
 
     def failed(self, job: Job, tick: int, attempt: int, now: float) -> None:
-        """A tick ended badly and may be started again: after a pause, unless a later one is due."""
+        """A tick ended badly and may be started again: after a pause, unless a later one is due by then."""
+        again = now + _FIRST_RETRY * 2.0 ** (attempt - 1)
         then = job.schedule.after(tick)
-        self._put(Place(job, tick, then, now + _FIRST_RETRY * 2.0 ** (attempt - 1)))
+        if then is None or again < then:
+            self._put(Place(job, tick, then, again))
 
     @property
     def wake(self) -> float | None:
@@ -97,20 +101,37 @@ class Agenda:
         return place.tick if place else None
 
     def _enter(self, job: Job, tick: int | None) -> None:
-        self._ready.pop(job.name, None)
         if tick is None:
+            self._ready.pop(job.name, None)
             self._places.pop(job.name, None)
             return
         self._put(Place(job, tick, job.schedule.after(tick), tick + job.delay(tick)))
 
     def _put(self, place: Place) -> None:
+        self._ready.pop(place.job.name, None)
         self._places[place.job.name] = place
         heapq.heappush(self._heap, (place.at, place.job.name))
 
-    def _catch_up(self, place: Place, now: int) -> None:
+    def _is_ready(self, place: Place) -> None:
+        self._ready[place.job.name] = place
+        if place.then is not None:
+            self._over_at = min(self._over_at, place.then)
+
+    def _catch_up_all(self, now: float) -> None:
+        self._over_at = math.inf
+        for place in list(self._ready.values()):
+            if place.then is not None and place.then <= now:
+                self._catch_up(place, now)
+            else:
+                self._is_ready(place)
+
+    def _catch_up(self, place: Place, now: float) -> None:
         """Drop a tick that was not started until the next was due."""
-        latest = place.job.schedule.upto(now)
+        latest = place.job.schedule.upto(int(now))
         self._enter(place.job, place.then if latest is None else max(latest, place.then or 0))
+        entered = self._places.get(place.job.name)
+        if entered is not None and entered.at <= now:
+            self._is_ready(entered)
 
 
 def first_tick(job: Job, entry: Entry, now: int) -> int | None:
@@ -125,22 +146,26 @@ def _still_to_run(job: Job, entry: Entry, last: int, now: int) -> bool:
     if not (entry.scheduled or entry.decided):  # seen for the first time: nothing older
         return False
     if last <= entry.decided:
-        return job.again and last == entry.decided and entry.finished < last
+        return (job.again or entry.open) and last == entry.decided and entry.finished < last
     fell_into_a_pause = last <= entry.steered
     return not fell_into_a_pause and (job.catch_up or now - last <= LATE_START)
 
 
-def when_again(place: Place, answer: Answer) -> float | None:
-    """When to race again for a tick that was refused; None when there is nothing to wait for."""
+def wait_after(place: Place, answer: Answer) -> float | None:
+    """How long (ms) to wait after a refusal before the tick is raced for again; None: there is no use.
+
+    A length of time, because our estimate of the store's clock may be a little off, and an early one would
+    race again and again until its tick has come.
+    """
     entry, now = answer.entry, answer.now
     match answer.why:
         case Why.TOO_EARLY:
-            return max(place.tick + place.job.delay(place.tick), now + 1)
+            return max(place.tick + place.job.delay(place.tick) - now, 1)
         case Why.HELD if entry.live(now) and entry.tick and not entry.manual:
             mine = entry.tick == place.tick and place.job.again
-            return entry.until + _SOON if mine else None
+            return entry.until + _SOON - now if mine else None
         case Why.HELD:
             end = entry.until if entry.live(now) else entry.barrier
-            return max(now + _SOON, min(end + _SOON, now + _POLL))
+            return max(_SOON, min(end + _SOON - now, _POLL))
         case _:
             return None

@@ -19,6 +19,9 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
 _TEXT = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+", re.ASCII)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
+LONGEST = 36_500 * 86400.0
+"""A hundred years: timers and dates end somewhere beyond."""
+
 SHORTEST_TTL = 0.1
 LONGEST_TTL = 7 * 86400.0
 
@@ -31,17 +34,25 @@ LONGEST_PERIOD = 31 * 86400.0
 
 def seconds(value: Duration, field: str) -> float:
     """Read a duration; `field` is how the error calls it."""
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, bool):
-        raise ConfigError(f"{field}={value!r} is not a duration; give a number of seconds")
-    if isinstance(value, str):
-        return _parse(value.strip(), field)
-    if isinstance(value, int) and abs(value) > _LARGEST:
+    length = _length(value, field)
+    if abs(length) > LONGEST:
+        raise ConfigError(f"{field}={value!r:.60} is longer than a hundred years; give a shorter one")
+    return length
+
+
+def _length(value: Duration, field: str) -> float:
+    given = _hashable(value, field)
+    if isinstance(given, timedelta):
+        return given.total_seconds()
+    if isinstance(given, bool):
+        raise ConfigError(f"{field}={given!r} is not a duration; give a number of seconds")
+    if isinstance(given, str):
+        return _parse(given.strip(), field)
+    if isinstance(given, int) and abs(given) > _LARGEST:
         raise ConfigError(f"{field} is too large a number; give a number of seconds")
-    if not math.isfinite(value):
-        raise ConfigError(f"{field}={value!r} is not a duration; give a finite number of seconds")
-    return float(value)
+    if not math.isfinite(given):
+        raise ConfigError(f"{field}={given!r} is not a duration; give a finite number of seconds")
+    return float(given)
 
 
 def ttl_ms(value: Duration, field: str = "ttl") -> int:
@@ -58,7 +69,7 @@ def timeout_seconds(value: Duration | None, field: str = "timeout") -> float | N
     """Read how long work may last; None means as long as it likes."""
     if value is None:
         return None
-    length = seconds(_hashable(value, field), field)
+    length = seconds(value, field)
     if length <= 0:
         raise ConfigError(f'{field}={value!r} leaves no time; use such as "10m", or leave it out')
     return length
@@ -66,7 +77,7 @@ def timeout_seconds(value: Duration | None, field: str = "timeout") -> float | N
 
 def period_ms(value: Duration, field: str = "every") -> int:
     """Read the time between two ticks, in milliseconds."""
-    length = seconds(_hashable(value, field), field)
+    length = _length(value, field)
     if length < SHORTEST_PERIOD:
         raise ConfigError(f'{field}={value!r:.60} is too short to race for each tick; use "100ms" or more')
     if length > LONGEST_PERIOD:
@@ -90,7 +101,7 @@ def _hashable(value: Duration, field: str) -> Duration:
     if isinstance(value, str | int | float | timedelta):
         return value
     raise ConfigError(
-        f'{field}={value!r} is not a duration; write "90s", "5m", a number of seconds or a timedelta'
+        f'{field}={value!r:.60} is not a duration; write "90s", "5m", a number of seconds or a timedelta'
     )
 
 

@@ -19,6 +19,9 @@ from datetime import timedelta
 
 from .model import Skipped
 
+_LONGEST = 600
+_HALF = 290
+
 
 class TickoffError(Exception):
     """The root of every error Tickoff raises."""
@@ -26,6 +29,15 @@ class TickoffError(Exception):
 
 class ConfigError(TickoffError, ValueError):
     """Something was configured wrongly; the message names the field and the remedy."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_told(message))
+
+
+def _told(message: str) -> str:
+    """In one line of bearable length, whatever was quoted in it: it ends on a terminal or in a log."""
+    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+    return line if len(line) <= _LONGEST else f"{line[:_HALF]}…{line[-_HALF:]}"
 
 
 class StoreUnreachable(TickoffError):

@@ -18,11 +18,15 @@ class Kind(StrEnum):
     STARTED = "started"
     ENDED = "ended"
     SKIPPED = "skipped"
+    MISSED = "missed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened to a tick of a job, on this server."""
+    """Something that happened to a tick of a job, on this server.
+
+    A missed one may stand for many, after an outage: `count` of them, of which `tick` is the last.
+    """
 
     kind: Kind
     job: str
@@ -34,6 +38,7 @@ class Event:
     seconds: float = 0.0
     error: str = ""
     cause: BaseException | None = None
+    count: int = 1
 
 
 Listener = Callable[[Event], None]
@@ -46,7 +51,7 @@ class Events:
         self._listeners: list[tuple[Kind | None, Listener]] = [(None, log)]
 
     def on(self, kind: Kind | None, listener: Listener) -> None:
-        """Call the listener for events of this kind, or for all."""
+        """Call the listener for events of this kind, or for all, in the thread where they happen."""
         self._listeners.append((kind, listener))
 
     def tell(self, event: Event) -> None:
@@ -65,6 +70,8 @@ class Events:
 
 def log(event: Event) -> None:
     """One line per outcome: a failure at ERROR, with its traceback; all else at INFO."""
+    if not _log.isEnabledFor(_level(event)):
+        return
     about = {
         "job": event.job,
         "tick": event.tick,
@@ -77,8 +84,18 @@ def log(event: Event) -> None:
         _log.debug("%s started", what, extra=about)
     elif event.kind is Kind.SKIPPED:
         _log.info("%s skipped: %s", what, event.error, extra=about)
+    elif event.kind is Kind.MISSED:
+        others = f", as {event.count - 1} before it," if event.count > 1 else ""
+        _log.error("%s%s was due, and nobody finished it: %s", what, others, event.error, extra=about)
     elif event.outcome is Outcome.OK:
         _log.info("%s ok after %.3f s", what, event.seconds, extra=about)
     else:
         words = f"{event.outcome} after {event.seconds:.3f} s: {event.error}"
         _log.error("%s %s", what, words, extra=about, exc_info=event.cause)
+
+
+def _level(event: Event) -> int:
+    if event.kind is Kind.STARTED:
+        return logging.DEBUG
+    bad = event.kind is Kind.ENDED and event.outcome is not Outcome.OK
+    return logging.ERROR if bad else logging.INFO

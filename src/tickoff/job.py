@@ -32,7 +32,7 @@ class Job:
     @property
     def function(self) -> str:
         """Where the function is: two servers that mean different ones by one name are told apart by it."""
-        return f"{_module(self.work)}:{self.work.__qualname__}"
+        return place_of(self.work)
 
     @property
     def again(self) -> bool:
@@ -47,10 +47,16 @@ class Job:
         return int.from_bytes(digest) % (self.jitter + 1)
 
 
-def _module(work: Callable[..., Any]) -> str:
-    """The module of a function; that of a program by the name it would have if it were imported."""
-    if work.__module__ != "__main__":
-        return work.__module__
+def place_of(work: Callable[..., Any]) -> str:
+    """The module and the name of a function; a callable object goes by its type."""
+    named = work if hasattr(work, "__qualname__") else type(work)
+    return f"{_module(named.__module__)}:{named.__qualname__}"
+
+
+def _module(name: str) -> str:
+    """A module by its name; that of a program by the name it would have if it were imported."""
+    if name != "__main__":
+        return name
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:

@@ -33,6 +33,7 @@ _RETRY = 1 / 24
 
 _WITHDRAW_RETRY = 0.5
 _WITHDRAW_FOR = 600.0
+_WITHDRAW_TOGETHER = 20
 
 
 class Watched:
@@ -145,7 +146,7 @@ class Keeper:
         if any(lease.renew_at <= now for lease in leases):
             self._renew([lease for lease in leases if lease.renew_at <= now + lease.ttl * _TOGETHER], now)
         if self._withdraw_at <= now:
-            self._withdraw_all(now)
+            self._withdraw_some(now)
         self._report_losses()
         due = [lease.renew_at for lease in leases if not lease.over]
         return min([*due, self._withdraw_at], default=None) if due or self._withdrawn else None
@@ -201,15 +202,17 @@ class Keeper:
             self._lane = (limit, self._store.within(limit))
         return self._lane[1]
 
-    def _withdraw_all(self, now: float) -> None:
+    def _withdraw_some(self, now: float) -> None:
+        """Withdraw until one does not get through, or it takes too long: renewals must not wait for it."""
         store = self._lane[1] if self._lane else self._bounded(())
-        for token, (name, until) in list(self._withdrawn.items()):
+        for token, (name, until) in list(self._withdrawn.items())[:_WITHDRAW_TOGETHER]:
             if now >= until:
                 _log.warning("a race for %s could not be withdrawn; it may hold the name for one TTL", name)
             elif not self._withdraw_one(store, name, token):
-                continue
+                self._withdraw_at = now + _WITHDRAW_RETRY
+                return
             self._withdrawn.pop(token, None)
-        self._withdraw_at = now + _WITHDRAW_RETRY if self._withdrawn else math.inf
+        self._withdraw_at = now if self._withdrawn else math.inf
 
     def _withdraw_one(self, store: LeaseStore, name: str, token: str) -> bool:
         try:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 from .clocks import elapsed
 from .crew import Crew
 from .errors import StoreUnreachable
-from .eventloop import EventLoop
+from .eventloop import EventLoop, Interrupt
 from .lease import Lease
 from .loops import Loop
 from .referee import Referee
@@ -22,6 +22,8 @@ _log = logging.getLogger("tickoff")
 
 _PAUSE = 1.0
 """Seconds before the lead is raced for again after the function ended, or the store did not answer."""
+
+_STEPS_DOWN = "this server steps down"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ class Leader:
         self._eventloop = loop
         self._crew = Crew("leader")
         self._lease: Lease | None = None
-        self._future: Future[None] | None = None
+        self._guard = threading.Lock()
         self._quiet = False
         self._outage = False
         self._loop = Loop("tickoff-leader", self.step)
@@ -56,13 +58,13 @@ class Leader:
 
     def quiet(self) -> None:
         """Step down: async work is cancelled, sync work sees that its lease is lost."""
-        self._quiet = True
+        with self._guard:
+            self._quiet = True
+            lease = self._lease
         self._loop.stop()
-        lease = self._lease
         if lease is not None:
             self._referee.keeper.drop(lease)
-            lease.lose("this server steps down")
-            self._cancel()
+            lease.lose(_STEPS_DOWN)
 
     def busy(self) -> bool:
         """Whether the work goes on."""
@@ -89,11 +91,18 @@ class Leader:
         return now + self._post.ttl / 3000
 
     def _lead(self, lease: Lease) -> None:
-        self._lease = lease
+        with self._guard:
+            wanted = not self._quiet
+            if wanted:
+                self._lease = lease
+        if not wanted:  # it was won while this server stopped
+            self._referee.leave(lease)
+            return
         _log.info("%s: this server leads", lease.name, extra={"job": lease.name, "fence": lease.fence})
         if self._post.asynchronous:
-            self._future = self._eventloop.submit(self._work_async(lease))
-            lease.on_loss(self._cancel)
+            interrupt = Interrupt()
+            lease.on_loss(interrupt.cancel)
+            self._eventloop.begin(self._work_async(lease, interrupt))
         else:
             self._crew.start(lambda: self._work(lease))
 
@@ -105,9 +114,10 @@ class Leader:
             error = raised
         self._ended(lease, error)
 
-    async def _work_async(self, lease: Lease) -> None:
+    async def _work_async(self, lease: Lease, interrupt: Interrupt) -> None:
         error: BaseException | None = None
         try:
+            interrupt.begin()
             result = self._call(lease)
             if asyncio.iscoroutine(result):
                 await result
@@ -120,19 +130,28 @@ class Leader:
 
     def _ended(self, lease: Lease, error: BaseException | None) -> None:
         self._report(lease, error)
-        self._referee.leave(lease)
-        self._lease, self._future = None, None
-        if not self._quiet:
+        self._let_go(lease)
+        with self._guard:
+            self._lease = None
+            again = not self._quiet
+        if again:
             self._loop.wake_by(elapsed() + _PAUSE)
 
-    def _cancel(self) -> None:
-        future = self._future
-        if future is not None:
-            future.cancel()
+    def _let_go(self, lease: Lease) -> None:
+        """Free the name at once when we step down, so that another server leads before our TTL ends."""
+        if lease.why_lost != _STEPS_DOWN:
+            self._referee.leave(lease)
+            return
+        try:
+            self._referee.release(lease)
+        except StoreUnreachable as error:
+            _log.warning("the lead of %s ends by its TTL: %s", lease.name, error)
 
     def _report(self, lease: Lease, error: BaseException | None) -> None:
         about = {"job": lease.name, "fence": lease.fence}
-        if lease.why_lost:
+        if lease.why_lost == _STEPS_DOWN:
+            _log.info("%s: %s", lease.name, lease.why_lost, extra=about)
+        elif lease.why_lost:
             _log.warning("%s: this server leads no more: %s", lease.name, lease.why_lost, extra=about)
         elif error is None:
             _log.info("%s: the work of the leader returned", lease.name, extra=about)

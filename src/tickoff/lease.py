@@ -106,9 +106,7 @@ class Lease:
 
     def check(self) -> None:
         """Raise `LeaseLost` unless the lease is still good: call it before what must not happen twice."""
-        if self._released:
-            raise LeaseLost(self.name, "it was released")
-        why = self._why_lost()
+        why = self._why_lost() or ("it was released" if self._released else "")
         if why:
             raise LeaseLost(self.name, why)
 

@@ -49,7 +49,6 @@ class _Thread:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._wake = math.inf
-        self._stopped = False
 
     def wake_by(self, due: float) -> None:
         """See to it that the next step comes at `due` or earlier; cheap when it does already."""
@@ -58,7 +57,6 @@ class _Thread:
         with self._changed:
             self._wake = min(self._wake, due)
             if self._thread is None:
-                self._stopped = False
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
             self._changed.notify()
@@ -67,7 +65,6 @@ class _Thread:
         """End the thread after its current step; it starts again when needed."""
         with self._changed:
             thread, self._thread = self._thread, None
-            self._stopped = True
             self._wake = math.inf
             self._changed.notify()
         if thread is not None and thread is not threading.current_thread():
@@ -81,9 +78,9 @@ class _Thread:
                     self._wake = min(self._wake, due)
 
     def _sleep(self) -> bool:
-        """Wait until a step is due; False when the loop was stopped."""
+        """Wait until a step is due; False when this thread was stopped, whoever runs the loop by now."""
         with self._changed:
-            while not self._stopped:
+            while self._thread is threading.current_thread():
                 left = self._wake - elapsed()
                 if left <= 0:
                     self._wake = math.inf

@@ -6,18 +6,22 @@ import os
 import secrets
 import socket
 import unicodedata
+from contextlib import suppress
 from functools import lru_cache
+from queue import Empty, SimpleQueue
 
 from .errors import ConfigError
 from .world import world
 
 LONGEST_NAME = 200
 
+_TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+"""Signs that make the rest of a line read backwards: a name could be shown as another one."""
+
 
 def full_name(namespace: str, name: str) -> str:
     """The name as the store keeps it: `namespace:name`, or just the name."""
-    if not isinstance(name, str):
-        raise ConfigError(f"name={name!r} is not a text; names are short texts such as 'import-products'")
+    _check_text(name, "name")  # before it is looked up, which takes what can be hashed
     return _full_name(namespace, name)
 
 
@@ -32,14 +36,32 @@ def _full_name(namespace: str, name: str) -> str:
 
 def check_name(name: str, field: str = "name") -> None:
     """Refuse names that two stores would not tell apart or that break the key layout."""
+    _check_text(name, field)
     if not name or name != name.strip():
         raise ConfigError(f"{field}={name!r} is empty or begins or ends with a space; take the spaces away")
     if "{" in name or "}" in name:
         raise ConfigError(
             f"{field}={name!r} has a brace, which Redis Cluster reads as a slot tag; leave it out"
         )
-    if any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in name):
+    if has_control_characters(name):
         raise ConfigError(f"{field}={name!r} has a control character; use printable ones")
+    if len(name) > LONGEST_NAME:
+        raise ConfigError(
+            f"the {field} {name[:40]!r}… has {len(name)} characters; use at most {LONGEST_NAME}"
+        )
+
+
+def has_control_characters(text: str) -> bool:
+    """Whether it has signs that steer a terminal, or that turn the direction of what follows."""
+    return any(
+        unicodedata.category(sign) in {"Cc", "Cs", "Zl", "Zp"} or unicodedata.bidirectional(sign) in _TURNING
+        for sign in text
+    )
+
+
+def _check_text(name: object, field: str) -> None:
+    if not isinstance(name, str):
+        raise ConfigError(f"{field}={name!r} is not a text; write a short one such as 'import-products'")
 
 
 def check_namespace(namespace: str | None) -> str:
@@ -56,9 +78,29 @@ def check_namespace(namespace: str | None) -> str:
 
 def new_token() -> str:
     """A token for one race: 128 random bits, never used twice."""
-    return secrets.token_hex(16)
+    pid, tokens = _stock
+    if pid == os.getpid():
+        with suppress(Empty):
+            return tokens.get_nowait()
+    return _draw()
 
 
+def _draw() -> str:
+    """Fill the stock: asking the system for random bits anew for each token costs more than all the rest.
+
+    A child draws a stock of its own, or its tokens would be those of its parent.
+    """
+    global _stock
+    tokens: SimpleQueue[str] = SimpleQueue()
+    drawn = secrets.token_hex(16 * _DRAWN)
+    for i in range(32, len(drawn), 32):
+        tokens.put(drawn[i : i + 32])
+    _stock = (os.getpid(), tokens)
+    return drawn[:32]
+
+
+_DRAWN = 64
+_stock: tuple[int, SimpleQueue[str]] = (0, SimpleQueue())
 _owner: tuple[int, str] = (0, "")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from .clocks import elapsed, wall
+from .counts import count
 from .errors import ConfigError, LeaseLost, StoreUnreachable, TickoffError
 from .lease import CancelScope, Lease
 from .model import STORE_FORGOT, Bid, Outcome, Skipped, Why, moment
@@ -57,8 +58,8 @@ def plan(
     job: str, schedule: Schedule, ttl: int, timeout: float | None, attempts: int | None, recover: str
 ) -> Plan:
     """The plan that the options mean, checked."""
-    if attempts is not None and (not isinstance(attempts, int) or attempts < 1):
-        raise ConfigError(f"attempts={attempts!r} starts no tick; use 1 or more")
+    if attempts is not None:
+        count(attempts, "attempts")
     if recover not in ("next", "now"):
         raise ConfigError(f'recover={recover!r} is unknown; use "next" or "now"')
     takeover = recover == "now"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
+from typing import Any, TypeVar
 
 from .clocks import elapsed
 from .errors import ConfigError, StoreUnreachable
@@ -27,8 +28,13 @@ BEAT = 10.0
 CATALOG_LIFE = 30 * 24 * 3600 * 1000
 """How long (ms) the jobs of a fleet are known after its last server was seen."""
 
+SKEW = 5.0
+"""Seconds by which a clock may be wrong before its server says so."""
+
 _CATALOG_EVERY = 24 * 3600.0
 _DAY = 24 * 3600 * 1000
+
+N = TypeVar("N", "Carried", "Server")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,15 +92,20 @@ class Presence:
         self._catalog = ""
         self._catalog_at = -_CATALOG_EVERY
         self._unreachable = False
+        self._skewed = False
         self._loop = Loop("tickoff-presence", self.step)
 
     def start(self) -> None:
-        """Refuse what contradicts the servers that are there, and appear among them."""
+        """Appear among the servers that are there, unless we contradict one that was there before."""
         try:
-            self._compare()
             self._post()
+            self._report_skew()
+            self._compare()
         except StoreUnreachable as error:
             self._report_outage(error)
+        except ConfigError:
+            self.stop()
+            raise
         self._loop.wake_by(elapsed() + BEAT)
 
     def quiet(self) -> None:
@@ -116,14 +127,17 @@ class Presence:
         """Post a beat; when the next one is due."""
         try:
             self._post()
-            self._unreachable = False
+            self._report_recovery()
+            self._report_skew()
         except StoreUnreachable as error:
             self._report_outage(error)
         return now + BEAT
 
     def _post(self) -> None:
-        store, sent = self._referee.store, elapsed()
-        if sent - self._catalog_at >= _CATALOG_EVERY:
+        store = self._referee.store
+        if not self._referee.time.known:
+            self._ask_the_time()
+        if elapsed() - self._catalog_at >= _CATALOG_EVERY:
             self._post_catalog()
         note = Server(
             owner=owner(),
@@ -139,6 +153,16 @@ class Presence:
         )
         self._referee.time.learn(now, sent, elapsed())
 
+    def _ask_the_time(self) -> None:
+        """Before the first note, since that tells the skew and when this server started.
+
+        Twice, because the first answer waits for a connection, and may be seconds off.
+        """
+        for _ in range(2):
+            sent = elapsed()
+            now = self._referee.store.now()
+            self._referee.time.learn(now, sent, elapsed())
+
     def _post_catalog(self) -> None:
         now = int(self._referee.time.now())
         text = json.dumps([asdict(carried(job, now)) for job in self._jobs])
@@ -147,19 +171,38 @@ class Presence:
         self._catalog_at = elapsed()
 
     def _compare(self) -> None:
-        """Refuse another function by the name of ours; warn of another schedule."""
+        """Refuse another function by the name of ours; warn of another schedule.
+
+        Everybody appears first and looks then, so of two that start at once the later one sees the other.
+        """
         jobs = {job.name: job for job in self._jobs}
         for server, theirs in fleet(self._referee, self._namespace):
-            for other in theirs:
-                if other.name in jobs:
-                    mine = carried(jobs[other.name], other.made)
+            before_us = (server.started, server.owner) < (self._started, owner())
+            for other in [one for one in theirs if one.name in jobs]:
+                mine = carried(jobs[other.name], other.made)
+                if before_us:
                     _refuse_other_function(mine, other, server)
-                    _warn_of_other_schedule(mine, other, server)
+                _warn_of_other_schedule(mine, other, server)
 
     def _report_outage(self, error: StoreUnreachable) -> None:
         if not self._unreachable:
             _log.warning("cannot tell the other servers that this one is there: %s", error)
         self._unreachable = True
+
+    def _report_recovery(self) -> None:
+        if self._unreachable:
+            _log.warning("this server can tell the others again that it is there")
+        self._unreachable = False
+
+    def _report_skew(self) -> None:
+        """Once, and again after it was right: ticks follow the store's clock, but logs and others do not."""
+        skew = self._referee.time.skew
+        if abs(skew) > SKEW and not self._skewed:
+            _log.warning(
+                "the clock of this machine is %.1f s %s that of %s; ticks go by the latter, but set it right",
+                *(abs(skew), "ahead of" if skew > 0 else "behind", self._referee.store.address),
+            )
+        self._skewed = abs(skew) > SKEW
 
 
 def board(namespace: str, name: str) -> str:
@@ -170,13 +213,13 @@ def board(namespace: str, name: str) -> str:
 def servers(referee: Referee, namespace: str) -> list[Server]:
     """Who is there."""
     notes = referee.store.notes(board(namespace, "servers"))
-    return [Server(**{**json.loads(note.text), "until": note.until}) for note in notes]
+    return [_told(Server, {**json.loads(note.text), "until": note.until}) for note in notes]
 
 
 def catalogs(referee: Referee, namespace: str) -> dict[str, list[Carried]]:
     """The jobs that servers carry, or carried lately, by the digest of their catalog."""
     notes = referee.store.notes(board(namespace, "jobs"))
-    return {note.key: [Carried(**job) for job in json.loads(note.text)] for note in notes}
+    return {note.key: [_told(Carried, job) for job in json.loads(note.text)] for note in notes}
 
 
 def fleet(referee: Referee, namespace: str) -> list[tuple[Server, list[Carried]]]:
@@ -184,6 +227,12 @@ def fleet(referee: Referee, namespace: str) -> list[tuple[Server, list[Carried]]
     known = catalogs(referee, namespace)
     present = [server for server in servers(referee, namespace) if server.owner != owner()]
     return [(server, known.get(server.catalog, [])) for server in present]
+
+
+def _told(kind: type[N], values: dict[str, Any]) -> N:
+    """What another server told; one of a newer version may tell more than we know of."""
+    known = {field.name for field in fields(kind)}
+    return kind(**{name: value for name, value in values.items() if name in known})
 
 
 def _refuse_other_function(mine: Carried, other: Carried, server: Server) -> None:

@@ -53,8 +53,17 @@ class Referee:
 
     def tick_bid(self, name: str, ttl: int, tick: int, *, attempts: int = 1, takeover: bool = False) -> Bid:
         """A bid of this process for a tick."""
-        plain = self.bid(name, ttl)
-        return replace(plain, tick=tick, attempts=attempts, takeover=takeover, scheduled=True)
+        return Bid(
+            name=name,
+            token=new_token(),
+            owner=owner(),
+            ttl=ttl,
+            tick=tick,
+            attempts=attempts,
+            takeover=takeover,
+            scheduled=True,
+            known=self.knowledge.of(name),
+        )
 
     def manual_bid(self, name: str, ttl: int, asked: int) -> Bid:
         """A bid of this process for a run that somebody asked for at that instant."""

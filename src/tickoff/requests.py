@@ -54,6 +54,7 @@ class Requests:
         self._namespace = namespace
         self._jobs = {job.name: job for job in jobs}
         self._runs = runs
+        self._quiet = False
         self._loop = Loop("tickoff-requests", self.step)
 
     def start(self) -> None:
@@ -62,6 +63,7 @@ class Requests:
 
     def quiet(self) -> None:
         """Take no more."""
+        self._quiet = True
         self._loop.stop()
 
     def busy(self) -> bool:
@@ -70,14 +72,14 @@ class Requests:
 
     def stop(self) -> None:
         """Take no more."""
-        self._loop.stop()
+        self.quiet()
 
     def step(self, now: float) -> float:
         """Take what there are slots for; when to look again."""
         try:
             for request in pending(self._referee, self._namespace):
                 job = self._jobs.get(request.job)
-                if job is not None and self._runs.free > 0:
+                if job is not None and self._runs.free > 0 and not self._quiet:
                     self._take(job, request)
         except StoreUnreachable as error:
             _log.info("cannot look for requests: %s", error)
@@ -89,7 +91,7 @@ class Requests:
         lease = self._referee.race(bid)
         if not isinstance(lease, Lease):
             return
-        if self._struck(lease, request):
+        if not self._quiet and self._struck(lease, request):
             self._runs.start(job, lease, request.at, manual=True)
         else:
             self._referee.leave(lease)

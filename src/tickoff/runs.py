@@ -10,11 +10,10 @@ import asyncio
 import math
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 
 from .clocks import elapsed
 from .crew import Crew
-from .eventloop import EventLoop
+from .eventloop import EventLoop, Interrupt
 from .events import Event, Events, Kind
 from .job import Job
 from .lease import Lease
@@ -39,7 +38,7 @@ class Course:
         self.overdue = math.inf if job.timeout is None else self.began + job.timeout
         self.reason: End | None = None
         self.closed = False
-        self.future: Future[None] | None = None
+        self.interrupt = Interrupt()
 
     def call(self) -> object:
         """Call the function, with the tick if it asks for it."""
@@ -48,8 +47,7 @@ class Course:
     def cancel(self, reason: End) -> None:
         """Interrupt an async function; a sync one is told by its tick."""
         self.reason = self.reason or reason
-        if self.future is not None:
-            self.future.cancel()
+        self.interrupt.cancel()
 
     def end(self, error: BaseException | None) -> End:
         """How it ended; what was done under a lost lease is lost, whatever the function thinks of it."""
@@ -92,12 +90,19 @@ class Runs:
         with self._guard:
             self._courses.add(course)
         self._tell(course, Kind.STARTED, None)
-        if job.asynchronous:
-            course.future = self._eventloop.submit(self._run_async(course))
+        try:
+            self._begin(course)
+        except Exception as error:  # noqa: BLE001 - it ends the run, and is reported
+            self._returned(course, error)  # or it would hold its slot, and its lease, for ever
+        self._timeouts.wake_by(course.overdue)
+
+    def _begin(self, course: Course) -> None:
+        lease = course.lease
+        if course.job.asynchronous:
             lease.on_loss(lambda: course.cancel(End(Outcome.LOST, lease.why_lost)))
+            self._eventloop.begin(self._run_async(course))
         else:
             self._crew.start(lambda: self._run(course))
-        self._timeouts.wake_by(course.overdue)
 
     def step(self, now: float) -> float | None:
         """End the runs whose time is up; when the next one's is."""
@@ -120,7 +125,8 @@ class Runs:
     def _run(self, course: Course) -> None:
         error: BaseException | None = None
         try:
-            refuse_awaitable(course.call())
+            if not course.closed:  # the server stopped, or its time was up, before a thread was free
+                refuse_awaitable(course.call())
         except BaseException as raised:  # noqa: BLE001 - whatever it was, it ends the run, and is reported
             error = raised
         self._returned(course, error)
@@ -128,6 +134,7 @@ class Runs:
     async def _run_async(self, course: Course) -> None:
         error: BaseException | None = None
         try:
+            course.interrupt.begin()
             result = course.call()
             if asyncio.iscoroutine(result):
                 await result

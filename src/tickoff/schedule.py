@@ -23,7 +23,7 @@ from .durations import Duration, period_ms, spelled
 from .errors import ConfigError
 from .zones import host_zone, load, local, turn
 
-__all__ = ["Cron", "Every", "Schedule", "cron", "every", "host_zone", "schedule_of", "ticks"]
+__all__ = ["Cron", "Every", "Schedule", "cron", "every", "host_zone", "read", "schedule_of", "ticks"]
 
 LAST_INSTANT = 250_000_000_000_000
 """No schedule ticks after this instant (in the year 9892): dates end soon after."""
@@ -205,6 +205,14 @@ def schedule_of(cron: str | None, every: Duration | None, tz: str | None) -> Sch
     if tz is not None:
         raise ConfigError(f"tz={tz!r:.60} means nothing to every, which counts from the epoch; leave it out")
     return _read_every(every)
+
+
+def read(text: str) -> Schedule:
+    """A schedule from its own text, as other servers tell it."""
+    if text.startswith("every "):
+        return _read_every(text.removeprefix("every "))
+    expression, _, zone = text.rpartition(" ")
+    return _read_cron(expression, zone)
 
 
 def ticks(schedule: Schedule, instant: int) -> Iterator[int]:

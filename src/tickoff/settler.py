@@ -18,6 +18,13 @@ from .work import End
 _log = logging.getLogger("tickoff")
 
 _RETRY = 1.0
+
+_BREATH = 3.0
+"""After a trip it rests so many times as long as that took: what ends meanwhile travels together, and the
+races of a rush, which are waited for, come first. Nobody waits for a settlement."""
+
+_LONGEST_BREATH = 0.5
+_SHARE_OF_TTL = 0.1
 _RETRY_FOR = 600.0
 
 
@@ -50,14 +57,16 @@ class Settler:
         """A child holds nothing, so it has nothing to settle."""
         self._guard = threading.Lock()
         self._pending: list[Settling] = []
+        self._rested = 0.0
         self._settled = threading.Condition(self._guard)
         self._loop.after_fork()
 
     def settle(self, lease: Lease, end: End, attempts: int) -> None:
-        """Settle soon; does no I/O."""
+        """Settle soon, and long before the lease runs out; does no I/O."""
+        now = elapsed()
         with self._guard:
-            self._pending.append(Settling(lease, end, attempts, elapsed() + _RETRY_FOR))
-        self._loop.wake_by(0.0)
+            self._pending.append(Settling(lease, end, attempts, now + _RETRY_FOR))
+        self._loop.wake_by(min(self._rested, now + lease.ttl * _SHARE_OF_TTL))
 
     def step(self, now: float) -> float | None:
         """Settle all that ended since the last time, in one trip; when to try again."""
@@ -70,6 +79,8 @@ class Settler:
         except StoreUnreachable as error:
             self._drop([one for one in batch if one.give_up <= now], error)
             return now + _RETRY
+        done = elapsed()
+        self._rested = done + min((done - now) * _BREATH, _LONGEST_BREATH)
         for one, answer in zip(batch, answers, strict=True):
             self._knowledge.learn(answer.entry)
             one.lease.settled(ours=answer.ok)
@@ -78,6 +89,7 @@ class Settler:
 
     def flush(self, limit: float) -> bool:
         """Wait until everything is settled, for so many seconds at most; whether it is."""
+        self._loop.wake_by(0.0)
         with self._settled:
             return self._settled.wait_for(lambda: not self._pending, limit)
 

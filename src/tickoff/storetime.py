@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from .clocks import elapsed, wall
 
-_FRESH = 60.0
-"""Seconds after which a sample gives way to a newer one, however good it was: clocks drift and are set."""
+_DRIFT = 0.2
+"""Milliseconds a second by which clocks may drift apart: old samples give way to less exact new ones."""
 
 _STEP = 50.0
 """Milliseconds by which an answer must contradict the estimate to replace it at once: the clock was set."""
@@ -60,4 +60,4 @@ class StoreTime:
     @staticmethod
     def _better(new: _Sample, old: _Sample) -> bool:
         contradicts = abs(new.ahead - old.ahead) > new.doubt + old.doubt + _STEP
-        return contradicts or new.doubt <= old.doubt or new.at - old.at > _FRESH
+        return contradicts or new.doubt <= old.doubt + (new.at - old.at) * _DRIFT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 from collections import deque
 from collections.abc import Sequence
@@ -23,8 +24,14 @@ _log = logging.getLogger("tickoff")
 _RETRY = 1.0
 """Seconds between two tries to reach a store that does not answer."""
 
+_LOOK = 5.0
+"""Seconds after which the wake-up is reckoned anew: the store's clock may be set, or drift from ours."""
+
 _TOGETHER = 1000
-"""So many bids travel together, or several for each free slot where that is more."""
+"""So many bids travel together at first; later as many as it probably takes to fill the free slots."""
+
+_A_SLOT = 8
+"""Bids for each free slot at most, while trips pay."""
 
 
 class Ticks:
@@ -38,6 +45,9 @@ class Ticks:
         self._began = False
         self._outage = False
         self._starved = False
+        self._quiet = False
+        self._credit = 0
+        self._luck = 1.0
         self._failures: deque[tuple[Job, int, int]] = deque()
         self._loop = Loop("tickoff-ticks", self.step)
         runs.when_free = self._slot_is_free
@@ -53,6 +63,7 @@ class Ticks:
 
     def quiet(self) -> None:
         """Race no more; what runs goes on."""
+        self._quiet = True
         self._loop.stop()
 
     def busy(self) -> bool:
@@ -61,7 +72,7 @@ class Ticks:
 
     def stop(self) -> None:
         """End what is at work."""
-        self._loop.stop()
+        self.quiet()
         self._runs.stop()
 
     def step(self, now: float) -> float | None:
@@ -74,10 +85,10 @@ class Ticks:
                 return now + _RETRY
         while self._failures:
             self._agenda.failed(*self._failures.popleft(), self._referee.time.now())
-        while self._race():
+        while not self._quiet and self._race():
             pass
         wake = self._agenda.wake
-        return None if wake is None else self._referee.time.local(wake)
+        return None if wake is None else min(self._referee.time.local(wake), now + _LOOK)
 
     def next_tick(self, name: str) -> int | None:
         """The tick of a job that this server looks to."""
@@ -97,21 +108,41 @@ class Ticks:
     def _race(self) -> bool:
         """One trip for the ticks that are due; whether another one is worth while."""
         due = self._agenda.ready(self._referee.time.now())
+        self._starved = bool(due)  # first, or a slot that becomes free just now would tell nobody
         free = self._runs.free
-        self._starved = bool(due) and free == 0
-        if not due or free == 0:
+        if not due:
+            self._credit = 0
+        if not due or free <= 0:
             return False
-        random.shuffle(due)  # else the first servers would take the same jobs, and wait for each other
-        places = due[: max(_TOGETHER, 4 * free)]
+        self._starved = False
+        # at random, else the first servers would take the same jobs, and wait for each other
+        places = random.sample(due, min(len(due), self._width(free, len(due))))
         try:
             verdicts = self._referee.take([self._bid(place) for place in places], free)
         except StoreUnreachable as error:
             self._unreachable(places, error)
             return False
         self._report_recovery()
+        self._learn_luck(verdicts)
         for place, verdict in zip(places, verdicts, strict=True):
             self._concluded(place, verdict)
         return True
+
+    def _width(self, free: int, due: int) -> int:
+        """How many to race for: few while the wins pay for the trips, and all once they do not.
+
+        So no server makes more than one trip more than it wins.
+        """
+        if self._credit > 0:
+            return math.ceil(free / max(self._luck, 1 / _A_SLOT))
+        return max(_TOGETHER, _A_SLOT * free) if self._credit == 0 else due
+
+    def _learn_luck(self, verdicts: Sequence[Lease | Answer | None]) -> None:
+        """What share of the races that were decided this server won: all where it is alone."""
+        won = sum(isinstance(verdict, Lease) for verdict in verdicts)
+        decided = len(verdicts) - verdicts.count(None)
+        self._credit += won - 1
+        self._luck = won / decided if decided else 1.0
 
     def _bid(self, place: Place) -> Bid:
         job = place.job
@@ -122,10 +153,16 @@ class Ticks:
     def _concluded(self, place: Place, verdict: Lease | Answer | None) -> None:
         if isinstance(verdict, Lease):
             self._agenda.move_on(place)
-            self._runs.start(place.job, verdict, place.tick)
+            self._won(place, verdict)
         elif verdict is not None:
             self._report_skip(place, verdict)
-            self._agenda.refused(place, verdict)
+            self._agenda.refused(place, verdict, self._referee.time.now())
+
+    def _won(self, place: Place, lease: Lease) -> None:
+        if self._quiet:  # won while this server stopped: given back unstarted, for another one
+            self._referee.leave(lease)
+        else:
+            self._runs.start(place.job, lease, place.tick)
 
     def _unreachable(self, places: Sequence[Place], error: StoreUnreachable) -> None:
         """Nobody knows who won: a patient job asks again, the others let the tick go."""
@@ -138,12 +175,13 @@ class Ticks:
                 self._agenda.move_on(place)
 
     def _slot_is_free(self) -> None:
-        if self._starved:
+        if self._starved and not self._quiet:
             self._loop.wake_by(elapsed())
 
     def _failed(self, job: Job, tick: int, attempt: int) -> None:
         self._failures.append((job, tick, attempt))
-        self._loop.wake_by(elapsed())
+        if not self._quiet:
+            self._loop.wake_by(elapsed())
 
     def _report_skip(self, place: Place, answer: Answer) -> None:
         """Told by the one server whose race decided that the tick is skipped."""

@@ -46,6 +46,7 @@ def test_a_name_tells_which_of_several_is_meant(module):
         ("a = Tickoff('memory://')", ":c", "is no Tickoff; write"),
         ("a = 1", ":a", "is no Tickoff"),
         ("\n\nraise RuntimeError('no luck')", "", "line 4: RuntimeError: no luck"),
+        ("import os\nos.environ['NO_SUCH']", "", r"app_.*\.py, line 3: KeyError: 'NO_SUCH'"),
         ("import a_missing_dependency", "", "ModuleNotFoundError: No module named 'a_missing_dependency'"),
     ],
 )

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from tickoff import clocks, zones
 from tickoff.cli import program
-from tickoff.cli.next import _words
 from tickoff.schedule import cron
+from tickoff.words import length
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_what_cannot_be_shown_is_refused_with_status_2(tickoff, arguments, said)
 )
 def test_how_long_is_said_in_two_units(ms, words):
     """More would not be read."""
-    assert _words(ms) == words
+    assert length(ms) == words
 
 
 def test_it_imports_neither_a_database_nor_redis(environment):

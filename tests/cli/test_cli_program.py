@@ -17,9 +17,10 @@ def test_the_version_is_the_package_s(tickoff):
 
 
 def test_the_help_names_every_command(tickoff):
-    """`tickoff --help` lists the commands there are."""
+    """`tickoff --help` says what all of it is for, and lists the commands there are."""
     done = tickoff("--help")
     assert done.returncode == 0
+    assert "Leases, ticks and records for a fleet" in done.stdout
     assert all(command in done.stdout for command in ("demo", "schema", "migrate"))
 
 

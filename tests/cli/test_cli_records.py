@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -188,3 +191,22 @@ def test_without_an_application_the_remedy_is_named(tickoff: Shop) -> None:
     done = tickoff("records", "ls")
     assert done.returncode == 2
     assert "--app" in done.stderr
+
+
+def test_a_run_that_is_terminated_gives_back_what_it_has_and_says_so(
+    shop: Shop, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """128 + 15, and nothing is left in flight."""
+    shop("install", "enrich")
+    command = [sys.executable, "-m", "tickoff", "records", "run", "enrich", "--app", "shop"]
+    told = {**environment, "SLOW": "0.5", "KIND": "1"}
+    with subprocess.Popen(command, cwd=tmp_path, env=told, stdout=subprocess.PIPE, text=True) as running:
+        deadline = time.monotonic() + 30
+        while not sql(tmp_path, "SELECT 1 FROM contacts WHERE status = 'DONE'"):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        running.terminate()
+        said, _ = running.communicate(timeout=30)
+    assert running.returncode == 128 + 15
+    assert "stopped before the end" in said
+    assert {state for (state,) in sql(tmp_path, "SELECT status FROM contacts")} == {"DONE", "PENDING"}

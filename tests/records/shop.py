@@ -143,7 +143,7 @@ class Server:
                 pipe.close()
 
 
-def eventually(fact: Callable[[], Any], limit: float = 30.0) -> Any:
+def eventually(fact: Callable[[], Any], limit: float = 60.0) -> Any:
     """Wait until it is so; what it was then."""
     deadline = time.monotonic() + limit
     while not (found := fact()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -14,13 +15,15 @@ from tickoff.records.operator import Records
 
 FULL = os.environ.get("TICKOFF_FULL") == "1"
 ROWS = 100_000 if FULL else 3_000
+LIMIT = 800 if FULL else 110
+"""Seconds that any part may take: machines are busy."""
 LATENCY = 0.005 if FULL else 0.03
 OPTIONS = {
     "key": "phone_number",
     "status": "aadhaar_status",
     "result": "aadhaar_number",
     "concurrency": 16 if FULL else 4,
-    "ttl": "2s",
+    "ttl": "4s",
 }
 
 _NOTE = "INSERT INTO {t}_changed VALUES (old.phone_number);"
@@ -70,6 +73,9 @@ def stock(shop: Shop) -> None:
         shop.sql(statement)
 
 
+soon = partial(eventually, limit=LIMIT)
+
+
 def decided(shop: Shop) -> int:
     """How many rows are decided so far."""
     query = "SELECT count(*) FROM {t} WHERE aadhaar_status IN ('DONE', 'FAILED')"
@@ -82,27 +88,27 @@ def bound(records: Records, server: Server) -> int:
     return mine[0]
 
 
-@pytest.mark.timeout(900 if FULL else 120)
+@pytest.mark.timeout(2 * LIMIT)
 def test_every_contact_is_done_once_whatever_happens_to_the_servers(shop: Shop, provider: Api) -> None:
     """One killed, one stopped past its claim, one deployed: none lost, none changed, few paid twice."""
     stock(shop)
     records = shop.records(str, **OPTIONS)
     servers = [shop.server("lookup", **OPTIONS) for _ in range(5)]
     with servers[0] as killed, servers[1] as zombie, servers[2] as deployed, servers[3] as steady:
-        eventually(lambda: len(records.servers()) == 4 and decided(shop) > ROWS * 0.1)
+        soon(lambda: len(records.servers()) == 4 and decided(shop) > ROWS * 0.1)
         repeated = bound(records, killed)
         killed.signal(signal.SIGKILL)
-        eventually(lambda: decided(shop) > ROWS * 0.25)
+        soon(lambda: decided(shop) > ROWS * 0.25)
         repeated += bound(records, zombie)
         zombie.signal(signal.SIGSTOP)
-        eventually(lambda: decided(shop) > ROWS * 0.4)
+        soon(lambda: decided(shop) > ROWS * 0.4)
         deployed.signal(signal.SIGTERM)
-        assert deployed.answer(90)["interrupted"]
+        assert deployed.answer(LIMIT)["interrupted"]
         with servers[4] as renewed:
             pid = f":{zombie.process.pid}:"
-            eventually(lambda: not any(pid in one.owner for one in records.table.holdings()))
+            soon(lambda: not any(pid in one.owner for one in records.table.holdings()))
             zombie.signal(signal.SIGCONT)
-            said = [server.answer(800 if FULL else 90) for server in (zombie, steady, renewed)]
+            said = [server.answer(LIMIT) for server in (zombie, steady, renewed)]
     query = "SELECT aadhaar_status, count(*) FROM {t} GROUP BY aadhaar_status"
     assert dict(shop.sql(query)) == {"DONE": ROWS}
     assert shop.sql("SELECT * FROM {t}_changed") == []

@@ -100,9 +100,24 @@ def test_suspects_wait_for_an_empty_hand_and_nothing_is_claimed_beside_them(stan
     assert not one.table.suspects
     asked = len(one.table.asked)
     one.hand.take(1.2)
-    one.claimer._suspects_next = False
+    one.claimer._suspects_next = False  # its time is up
+    one.claimer._suspects_at = 1e9
     one.step(1.3)
     assert len(one.table.asked) == asked  # the suspect is running
+
+
+def test_suspects_give_way_to_others_after_a_tenth_of_the_ttl(standing: list[Standing]) -> None:
+    """Many slow ones must not hold up all the rest."""
+    one = Standing(Scripted(batch(1)), ttl=60.0)
+    standing.append(one)
+    one.table.suspects = [batch(i, token=f"s{i}", alone=True) for i in (7, 8)]
+    one.table.tell = News(None, frozenset(), suspects=True)
+    one.step(1.0)
+    assert [claim.alone for claim in one.hand.claims()] == [True]
+    one.work(8.0)
+    one.step(8.0)
+    one.step(8.1)
+    assert [claim.alone for claim in one.hand.claims()] == [False]
 
 
 def test_forbidden_to_claim_it_gives_back_what_was_not_started(standing: list[Standing]) -> None:

@@ -93,12 +93,12 @@ def test_the_flusher_is_woken_for_answers_that_come_while_it_writes() -> None:
 
 def test_the_last_answer_is_not_kept_waiting() -> None:
     """Nothing runs and nothing is ready: no more will come."""
-    hand, _ = hand_with(1, flush=100)
+    hand, _ = hand_with(1, 2, flush=100)
     woken: list[bool] = []
     hand.on_answers = woken.append
-    call = taken(hand)
-    hand.answer(call, done(call))
-    assert woken == [True]
+    for call in (taken(hand), taken(hand)):
+        hand.answer(call, done(call))
+    assert woken == [False, True]
 
 
 def test_an_answer_after_the_call_was_given_up_changes_nothing() -> None:
@@ -160,3 +160,20 @@ def test_closing_gives_back_and_starts_nothing() -> None:
     hand.close()
     assert hand.wait(lambda: 0.0) is None
     assert collected(hand).back == [(1,)]
+
+
+def test_the_claimer_is_woken_when_the_hand_runs_low_and_when_it_is_empty() -> None:
+    """Once for each, however many are taken."""
+    hand, _ = hand_with(1, 2, 3, 4, 5, flush=3)
+    woken: list[int] = []
+    hand.on_low = lambda: woken.append(hand.ready)
+    calls = [taken(hand) for _ in range(5)]
+    assert woken == [2]
+    for call in calls[:3]:
+        hand.answer(call, done(call))
+    hand.written(collected(hand), ())
+    assert woken == [2]
+    for call in calls[3:]:
+        hand.answer(call, done(call))
+    hand.written(collected(hand), ())
+    assert woken == [2, 0]

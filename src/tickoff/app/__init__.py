@@ -8,7 +8,7 @@ from ..durations import Duration
 from ..stores.base import LeaseStore
 from .locks import Locks
 from .once import Onces
-from .serving import Serving
+from .operating import Operating
 
 if TYPE_CHECKING:
     import redis
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 __all__ = ["Tickoff"]
 
 
-class Tickoff(Locks, Onces, Serving):
+class Tickoff(Locks, Onces, Operating):
     """Work for a fleet, refereed by the Redis or the database it already has.
 
     Making one connects to nothing and starts no thread; the environment is read at first use
     (`TICKOFF_URL`, `TICKOFF_NAMESPACE`). Without any URL, a SQLite file in the working folder
     coordinates the processes of this machine. `database` is where the tables with records are, if not
     where the leases are (`TICKOFF_DATABASE`). `slots` is how many ticks may run in this process at a time,
-    `grace` how long they may go on after it was told to stop.
+    `grace` how long they may go on after it was told to stop, `alarm` how late a tick may be before it is
+    reported as missed (None: never).
     """
 
     def __init__(
@@ -35,5 +36,6 @@ class Tickoff(Locks, Onces, Serving):
         namespace: str | None = None,
         slots: int = 32,
         grace: Duration = "30s",
+        alarm: Duration | None = "60s",
     ) -> None:
-        super().__init__(url, database=database, namespace=namespace, slots=slots, grace=grace)
+        super().__init__(url, database=database, namespace=namespace, slots=slots, grace=grace, alarm=alarm)

@@ -14,6 +14,7 @@ from ..names import check_namespace, full_name
 from ..referee import Referee
 from ..stores import open_store
 from ..stores.base import LeaseStore
+from .databases import check_database
 
 if TYPE_CHECKING:
     import redis
@@ -32,6 +33,7 @@ class Core:
         database: str | sqlalchemy.Engine | None = None,
         namespace: str | None = None,
     ) -> None:
+        check_database(database)
         self._url = url
         self._database = database
         self._guard = threading.Lock()

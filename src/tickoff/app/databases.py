@@ -10,13 +10,24 @@ from ..errors import ConfigError
 _SQL = ("postgres", "postgresql", "mysql", "mariadb", "sqlite")
 
 
+def check_database(database: Any) -> None:
+    """Refuse early what cannot be a database; the text itself is not repeated, it may hold a password."""
+    if database is None or _is_sql(database):
+        return
+    what = "an URL that is" if isinstance(database, str) else f"a {type(database).__name__}, which is"
+    raise ConfigError(
+        f"database: {what} no database for records and writes; pass one with postgresql://, mysql://, "
+        "mariadb:// or sqlite:///, or an SQLAlchemy Engine"
+    )
+
+
 def database_target(database: Any, store: Any) -> Any:
     """The URL or Engine of the database; refused when the store is none and no other is named."""
     for target in (database, os.environ.get("TICKOFF_DATABASE"), store, os.environ.get("TICKOFF_URL")):
         if target and (target is database or _is_sql(target)):
             return target
     raise ConfigError(
-        'records need a database, and the store is none; pass Tickoff(..., database="postgresql://…") '
+        'records need the database with your table; name it: Tickoff(..., database="postgresql://…"), '
         "or set TICKOFF_DATABASE"
     )
 

@@ -10,6 +10,7 @@ from ..durations import Duration
 from ..errors import ConfigError
 from ..names import check_name
 from ..serve import Service
+from ..work import refuse_lazy
 from .databases import database_target
 from .scheduled import Scheduled, name_of
 
@@ -30,6 +31,7 @@ class Each(Scheduled):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._record_jobs: dict[str, RecordJob] = {}
+        self._records: dict[str, Records] = {}
 
     def each(
         self,
@@ -73,20 +75,31 @@ class Each(Scheduled):
             check_name(name)
 
         def register(function: F) -> F:
+            refuse_lazy(function)
             called = name or name_of(function)
             self._refuse_taken(called, function)
             self._record_jobs[called] = described.of(function, called)
+            self._records.pop(called, None)  # of a former definition
             return function
 
         return register
 
     def records(self, name: str) -> Records:
         """The records of a job of this application: to reopen, retry, pause, resume, sweep, watch or run."""
-        job = self._record_jobs.get(name)
+        job = self._record_jobs.get(name) if isinstance(name, str) else None
         if job is None:
             known = ", ".join(self._record_jobs) or "none"
             raise ConfigError(f"no job over records is named {name!r}; those there are: {known}")
-        return self._open_records(job)
+        if name not in self._records:  # one for all who ask: each would have connections of its own
+            self._records[name] = self._open_records(job)
+        return self._records[name]
+
+    def close(self) -> None:
+        """Stop the threads and close the connections, those to tables with records included."""
+        opened, self._records = self._records, {}
+        for records in opened.values():
+            records.close()
+        super().close()
 
     def record_names(self) -> list[str]:
         """The names of the jobs over records, in the order of their decorators."""

@@ -14,7 +14,7 @@ from ..once import Plan, plan, run, run_aside, win, win_aside
 from ..referee import Referee
 from ..schedule import schedule_of
 from ..tick import Tick
-from ..work import is_async
+from ..work import is_async, refuse_lazy
 from .scheduled import Scheduled
 
 P = ParamSpec("P")
@@ -78,6 +78,7 @@ class Onces(Scheduled):
 
     def _decorated(self, plan: Plan, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function as schedulers see it: with its name, and without the tick among its parameters."""
+        refuse_lazy(function)
         self._refuse_taken(plan.job, function)
         self._fired[plan.job] = function
         place = _place_of_tick(function)

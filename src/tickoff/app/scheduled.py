@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice, pairwise
 from typing import Any, Literal, TypeVar
 
-from ..durations import Duration, seconds, ttl_ms
+from ..clocks import wall
+from ..counts import count
+from ..durations import Duration, seconds, spelled, ttl_ms
 from ..errors import ConfigError
-from ..job import Job
+from ..job import Job, place_of
 from ..leader import Post
 from ..names import check_name
-from ..schedule import Schedule, cron, every
-from ..work import is_async, takes
+from ..schedule import Schedule, cron, every, ticks
+from ..work import is_async, refuse_lazy, takes
 from .core import Core
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,6 +27,9 @@ OnOutage = Literal["skip", "wait"]
 
 _ATTEMPTS_TO_RECOVER = 3
 
+_LOOKED_AT = 50
+"""So many ticks are looked at to see how far apart they are."""
+
 
 class Scheduled(Core):
     """Jobs and posts, by the names they were decorated with."""
@@ -31,6 +38,7 @@ class Scheduled(Core):
         super().__init__(*arguments, **options)
         self._jobs: dict[str, Job] = {}
         self._posts: dict[str, Post] = {}
+        self._serving = False
 
     def cron(
         self,
@@ -80,6 +88,8 @@ class Scheduled(Core):
         length = ttl_ms(ttl)
 
         def decorate(work: F) -> F:
+            refuse_lazy(work)
+            self._refuse_late(name)
             self._refuse_taken(name, work)
             self._posts[name] = Post(
                 name=name,
@@ -95,10 +105,14 @@ class Scheduled(Core):
     def _job(self, schedule: Schedule, name: str | None, options: dict[str, Any]) -> Callable[[F], F]:
         if name is not None:
             check_name(name)
+        _refuse_long_jitter(schedule, options["jitter"])
 
         def decorate(work: F) -> F:
+            refuse_lazy(work)
             called = name or name_of(work)
+            self._refuse_late(called)
             self._refuse_taken(called, work)
+            self._refuse_second_schedule(called, work, schedule)
             self._jobs[called] = Job(
                 name=called,
                 schedule=schedule,
@@ -116,10 +130,24 @@ class Scheduled(Core):
         former = self._function(name)
         if former is None:
             return
-        if (former.__module__, former.__qualname__) != (work.__module__, work.__qualname__):
+        there, new = place_of(former), place_of(work)
+        if there != new:
+            raise ConfigError(f"name={name!r} is {there} already; give {new} another one: name='…'")
+
+    def _refuse_second_schedule(self, name: str, work: Callable[..., Any], schedule: Schedule) -> None:
+        """The same function once more: the second schedule would silently take the place of the first."""
+        former = self._jobs.get(name)
+        if former is not None and former.work is work and former.schedule != schedule:
             raise ConfigError(
-                f"name={name!r} is {former.__module__}.{former.__qualname__} already; "
-                f"give {work.__qualname__} another one: name='…'"
+                f"name={name!r} is scheduled {former.schedule.text!r} already; "
+                f"give {schedule.text!r} a name of its own: name='…'"
+            )
+
+    def _refuse_late(self, name: str) -> None:
+        if self._serving:
+            raise ConfigError(
+                f"name={name!r} comes too late: this Tickoff is serving, and runs what it had at its start; "
+                "import the module with this function before"
             )
 
     def _function(self, name: str) -> Callable[..., Any] | None:
@@ -144,9 +172,10 @@ class Scheduled(Core):
 
 def name_of(work: Callable[..., Any]) -> str:
     """The function's own name, with dashes."""
-    name = getattr(work, "__name__", "").replace("_", "-").strip("-")
+    name = str(getattr(work, "__name__", "")).replace("_", "-").strip("-")
     if not name or "<" in name:
         raise ConfigError(f"{work!r} has no name of its own; give it one: name='import-products'")
+    check_name(name)
     return name
 
 
@@ -168,12 +197,24 @@ def _options(
     return {
         "ttl": ttl_ms(ttl),
         "timeout": None if timeout is None else _above_zero(timeout, "timeout"),
-        "attempts": default if attempts is None else _count(attempts, "attempts"),
+        "attempts": default if attempts is None else count(attempts, "attempts"),
         "takeover": takeover,
         "catch_up": catch_up == "latest",
         "jitter": 0 if jitter is None else round(_above_zero(jitter, "jitter") * 1000),
         "patient": on_outage == "wait",
     }
+
+
+def _refuse_long_jitter(schedule: Schedule, jitter: int) -> None:
+    """A tick that is delayed until the next one is due would never start."""
+    if not jitter:
+        return
+    gap = min((b - a for a, b in pairwise(islice(ticks(schedule, wall()), _LOOKED_AT))), default=math.inf)
+    if jitter >= gap:
+        raise ConfigError(
+            f'jitter="{spelled(jitter)}" leaves no time for ticks of {schedule.text!r}, '
+            f"which are {spelled(int(gap))} apart; use less"
+        )
 
 
 def _one_of(value: object, field: str, allowed: tuple[str, ...]) -> None:
@@ -186,9 +227,3 @@ def _above_zero(value: Duration, field: str) -> float:
     if length <= 0:
         raise ConfigError(f'{field}={value!r} is not above zero; write "30s", "5m", or leave it out')
     return length
-
-
-def _count(value: object, field: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"{field}={value!r} is not a count; use a whole number from 1")
-    return value

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
 
+from ..counts import count
 from ..durations import Duration, wait_seconds
 from ..errors import ConfigError, TickoffError
 from ..events import Events
@@ -21,6 +23,7 @@ from ..requests import Requests
 from ..runs import Runs
 from ..serve import Service, wind_down
 from ..ticks import Ticks
+from ..watch import Watch
 from .each import Each
 
 _log = logging.getLogger("tickoff")
@@ -28,18 +31,31 @@ _log = logging.getLogger("tickoff")
 _LAST_WORDS = 5.0
 """Seconds to tell the store how the last ticks ended."""
 
+_LAST_WORDS_IN_A_HURRY = 1.0
+
+
+_Handler = Callable[[int, FrameType | None], Any] | int | None
+
+
+def _never() -> bool:
+    return False
+
 
 class Serving(Each):
     """What runs in the background between start and end."""
 
     def __init__(
-        self, *arguments: object, slots: int = 32, grace: Duration = "30s", **options: object
+        self,
+        *arguments: object,
+        slots: int = 32,
+        grace: Duration = "30s",
+        alarm: Duration | None = "60s",
+        **options: object,
     ) -> None:
         super().__init__(*arguments, **options)
-        if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
-            raise ConfigError(f"slots={slots!r} is not a count; say how many ticks may run here at a time")
-        self._slots = slots
+        self._slots = count(slots, "slots")
         self._grace = wait_seconds(grace, "grace")
+        self._alarm = None if alarm is None else wait_seconds(alarm, "alarm")
         self._events = Events()
         self._services: list[Service] = []
 
@@ -51,7 +67,7 @@ class Serving(Each):
         stopping = threading.Event()
         with _signals(stopping) as signals:
             self._start(only)
-            while not stopping.wait(0.5):
+            while self._services and not stopping.wait(0.5):
                 pass
             _log.info("stopping: what runs may end within %g s; a second signal ends it now", self._grace)
             self._end(self._grace, hurry=lambda: signals.count > 1)
@@ -66,8 +82,7 @@ class Serving(Each):
         self._end(self._grace)
 
     async def __aenter__(self) -> Self:
-        self._eventloop.adopt(asyncio.get_running_loop())
-        await self._ready().aside.start(self._start)
+        await self._ready().aside.start(self._start, None, asyncio.get_running_loop())
         return self
 
     async def __aexit__(
@@ -75,17 +90,26 @@ class Serving(Each):
     ) -> None:
         await asyncio.shield(self._ready().aside.start(self._end, self._grace))
 
+    def close(self) -> None:
+        """Stop serving, stop the threads and close the connections; leases still held end by their TTL."""
+        if self._serving:
+            self._end(0.0)
+        super().close()
+
     def after_fork(self) -> None:
         """A child serves nothing until it is told to."""
         super().after_fork()
-        self._services = []
+        self._services, self._serving = [], False
 
-    def _start(self, only: str | None = None) -> None:
-        if self._services:
-            raise TickoffError("this Tickoff is serving already; one `serve` or `with` at a time")
-        services = self._assembled(self._ready(), only)
+    def _start(self, only: str | None = None, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        with self._guard:
+            if self._serving:
+                raise TickoffError("this Tickoff is serving already; one `serve` or `with` at a time")
+            self._serving = True
         try:
-            for service in services:
+            if loop is not None:
+                self._eventloop.adopt(loop)
+            for service in self._assembled(self._ready(), only):
                 service.start()
                 self._services.append(service)
         except BaseException:
@@ -102,6 +126,8 @@ class Serving(Each):
 
         namespace = self._namespace or ""
         services: list[Service] = [Presence(referee, namespace, jobs, version("tickoff"))]
+        if jobs and self._alarm is not None:  # before the ticks: it notes what was decided before them
+            services.append(Watch(referee, namespace, jobs, self._events, self._alarm))
         if jobs:
             runs = Runs(referee, self._eventloop, self._events, self._slots)
             services.append(Ticks(referee, jobs, runs, self._events))
@@ -118,13 +144,20 @@ class Serving(Each):
         known = ", ".join(sorted([*self._jobs, *self._posts, *self.record_names()])) or "none"
         return f"only={only!r} is no name of this application; it has: {known}"
 
-    def _end(self, grace: float, hurry: object = None) -> None:
+    def _end(self, grace: float, hurry: Callable[[], bool] = _never) -> None:
         services, self._services = self._services, []
-        wind_down(services[::-1], grace, hurry if callable(hurry) else _never)
+        try:
+            wind_down(services[::-1], grace, hurry)
+            self._say_last_words(hurry())
+        finally:
+            self._eventloop.abandon()
+            self._serving = False
+
+    def _say_last_words(self, hurried: bool) -> None:
         referee = self._referee
-        if referee is not None and not referee.settler.flush(_LAST_WORDS):
+        limit = _LAST_WORDS_IN_A_HURRY if hurried else _LAST_WORDS
+        if referee is not None and not referee.settler.flush(limit):
             _log.warning("the store could not be told how the last ticks ended; their leases end by the TTL")
-        self._eventloop.abandon()
 
 
 class _Signals:
@@ -133,9 +166,25 @@ class _Signals:
     def __init__(self, stopping: threading.Event) -> None:
         self.count = 0
         self._stopping = stopping
+        self._pid = os.getpid()
+        self._former: dict[int, _Handler] = {}
 
-    def received(self, _number: int, _frame: FrameType | None) -> None:
-        """Count one."""
+    def listen(self) -> None:
+        """Take the place of the handlers that are there."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._former[number] = signal.signal(number, self._received)
+
+    def leave(self) -> None:
+        """Put the former handlers back."""
+        for number, handler in self._former.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+    def _received(self, number: int, _frame: FrameType | None) -> None:
+        """Count one; a child that a job forked is no server, and does what it would do without us."""
+        if os.getpid() != self._pid:
+            self.leave()
+            signal.raise_signal(number)
+            return
         self.count += 1
         self._stopping.set()
 
@@ -144,16 +193,9 @@ class _Signals:
 def _signals(stopping: threading.Event) -> Iterator[_Signals]:
     """Listen while the block runs, and restore what was there; only the main thread may."""
     signals = _Signals(stopping)
-    if threading.current_thread() is not threading.main_thread():
-        yield signals
-        return
-    former = {number: signal.signal(number, signals.received) for number in (signal.SIGTERM, signal.SIGINT)}
+    if threading.current_thread() is threading.main_thread():
+        signals.listen()
     try:
         yield signals
     finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-
-
-def _never() -> bool:
-    return False
+        signals.leave()

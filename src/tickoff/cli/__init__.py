@@ -8,12 +8,17 @@ import click
 
 from ..errors import TickoffError
 from .demo import demo
+from .doctor import doctor
 from .exits import INTERRUPTED, report
 from .lock import lock
+from .look import explain, history
+from .ls import ls
 from .next import next_ticks
 from .once import once
 from .records import records
 from .schema import migrate, schema
+from .serve import serve
+from .steer import pause, release, resume, trigger
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,11 +26,14 @@ from .schema import migrate, schema
 def program() -> None:
     """Every tick once. Every row once.
 
-    Leases for a fleet, on the Redis or the database it already has.
+    Leases, ticks and records for a fleet, on the Redis or the database it already has.
     """
 
 
-for _command in (demo, once, lock, next_ticks, records, schema, migrate):
+_COMMANDS = (demo, once, lock, serve, next_ticks, records, schema, migrate)
+_OPERATING = (ls, history, explain, trigger, pause, resume, release, doctor)
+
+for _command in (*_COMMANDS, *_OPERATING):
     program.add_command(_command)
 
 

@@ -7,11 +7,14 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 
-from ..app import Tickoff
 from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from ..app import Tickoff
 
 app_option = click.option(
     "--app",
@@ -55,13 +58,16 @@ def _make_working_folder_importable() -> None:
 
 def _broken(module: str, error: Exception) -> ConfigError:
     """The module is there and fails while it is imported: say where."""
-    at = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)[::-1]
+    at = next((frame for frame in frames if Path(frame.filename).is_relative_to(Path.cwd())), frames[0])
     return ConfigError(
         f"importing {module!r} failed in {at.filename}, line {at.lineno}: {type(error).__name__}: {error}"
     )
 
 
 def _named(module: ModuleType, name: str) -> Tickoff:
+    from ..app import Tickoff
+
     found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -72,6 +78,8 @@ def _named(module: ModuleType, name: str) -> Tickoff:
 
 def _only_one(module: ModuleType) -> Tickoff:
     """The module's Tickoff; several names for the same one are fine."""
+    from ..app import Tickoff
+
     distinct = {id(made): made for made in vars(module).values() if isinstance(made, Tickoff)}
     if len(distinct) == 1:
         return next(iter(distinct.values()))
@@ -81,5 +89,7 @@ def _only_one(module: ModuleType) -> Tickoff:
 
 
 def _instead(module: ModuleType) -> str:
+    from ..app import Tickoff
+
     names = [name for name, made in vars(module).items() if isinstance(made, Tickoff)]
     return f"; write --app={module.__name__}:{names[0]}, one of {', '.join(names)}" if names else ""

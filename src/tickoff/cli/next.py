@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .opening import fleet, fleet_options, json_option
+
 if TYPE_CHECKING:
     from ..schedule import Schedule
-
-_UNITS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +25,34 @@ class _Line:
     note: str
 
 
-@click.command("next", short_help="Show when a schedule ticks next.")
+@click.command("next", short_help="Show when a job or a schedule ticks next.")
+@click.argument("name", required=False)
 @click.option("--cron", metavar="EXPR", help='A cron line such as "30 2 * * *", or @hourly.')
 @click.option("--every", metavar="D", help="A period such as 30s or 1h30m, counted from the epoch.")
 @click.option(
     "--tz", metavar="Z", help="The zone of --cron, such as Europe/Berlin; this host's unless given."
 )
 @click.option("-n", "count", metavar="COUNT", type=click.IntRange(1, 1000), default=5, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def next_ticks(cron: str | None, every: str | None, tz: str | None, count: int, as_json: bool) -> None:
-    """Show when a schedule ticks next: by its zone's clocks, in UTC, and how long from now.
+@fleet_options
+@json_option
+def next_ticks(
+    name: str | None,
+    cron: str | None,
+    every: str | None,
+    tz: str | None,
+    count: int,
+    url: str | None,
+    namespace: str | None,
+    app: str | None,
+    as_json: bool,
+) -> None:
+    """Show when a job, or a schedule, ticks next: by its zone's clocks, in UTC, and how long from now.
 
     A tick that is moved or doubled because clocks are put forward or back says so.
 
     \b
-    Example:
+    Examples:
+      tickoff next import-products --url redis://localhost:6379/0
       tickoff next --cron "30 2 * * *" --tz Europe/Berlin -n 3
     """  # noqa: D301 - click keeps the lines of a block that begins with \b
     from itertools import islice
@@ -47,10 +60,21 @@ def next_ticks(cron: str | None, every: str | None, tz: str | None, count: int, 
     from ..clocks import wall
     from ..schedule import host_zone, schedule_of, ticks
 
-    zone = host_zone() if cron is not None and tz is None else tz
-    schedule, now = schedule_of(cron, every, zone), wall()
+    if name is not None:
+        _refuse_both(cron, every, tz)
+        with fleet(url, namespace, app) as jobs:
+            schedule = jobs.schedule(name)
+    else:
+        zone = host_zone() if cron is not None and tz is None else tz
+        schedule = schedule_of(cron, every, zone)
+    now = wall()
     lines = list(_lines(schedule, list(islice(ticks(schedule, now), count)), now))
     click.echo(_json(schedule, lines, now) if as_json else _table(schedule, lines))
+
+
+def _refuse_both(*options: str | None) -> None:
+    if any(option is not None for option in options):
+        raise click.UsageError("NAME has a schedule of its own; leave out --cron, --every and --tz")
 
 
 def _lines(schedule: Schedule, found: list[int], now: int) -> Iterator[_Line]:
@@ -93,25 +117,9 @@ def _json(schedule: Schedule, lines: list[_Line], now: int) -> str:
 
 
 def _table(schedule: Schedule, lines: list[_Line]) -> str:
-    rows = [(_clock(line.local), _clock(line.at), f"in {_words(line.wait)}", line.note) for line in lines]
+    from ..words import clock, length
+
+    rows = [(clock(line.local), clock(line.at), f"in {length(line.wait)}", line.note) for line in lines]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     told = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     return "\n".join([schedule.text, *told])
-
-
-def _clock(at: datetime) -> str:
-    fraction = f".{at.microsecond // 1000:03}" if at.microsecond else ""
-    return f"{at:%a %Y-%m-%d %H:%M:%S}{fraction} {at:%Z}"
-
-
-def _words(ms: int) -> str:
-    """How long, in its two largest units."""
-    seconds = ms // 1000
-    if seconds == 0:
-        return f"{ms} ms"
-    parts = []
-    for unit, length in _UNITS.items():
-        count, seconds = divmod(seconds, length)
-        parts.append(f"{count} {unit}{'' if count == 1 else 's'}" if count else "")
-    first = next(number for number, part in enumerate(parts) if part)
-    return " ".join(part for part in parts[first : first + 2] if part)

@@ -12,7 +12,7 @@ from ..names import owner
 from ..stores.base import LeaseStore
 from .hand import Hand
 from .job import RecordJob
-from .progress import LIFE, Rate, Report
+from .progress import LAST_LIFE, LIFE, Rate, Report
 from .steering import Steered, Steering
 from .tally import Tally
 
@@ -71,12 +71,13 @@ class Beat:
         return now + _EVERY
 
     def stop(self) -> None:
-        """Say goodbye, so that nobody counts on this server any more."""
+        """Say for the last time what was done; nobody counts on this server any more."""
         self._loop.stop()
+        last = Report(owner(), self._tally.counts)
         try:
-            self._store.strike(self._board, owner())
+            self._store.post(self._board, owner(), last.text(), LAST_LIFE)
         except StoreUnreachable:
-            _log.debug("%s: the last note stays up until its life ends", self._job.name)
+            _log.debug("%s: the note before the last stays up until its life ends", self._job.name)
 
     def _step(self, now: float) -> None:
         if self._asked is not None:

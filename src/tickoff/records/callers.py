@@ -153,6 +153,8 @@ class Tasks:
     def start(self) -> None:
         """Begin to take calls."""
         self._futures = [self._shared.submit(self._work()) for _ in range(self._job.concurrency)]
+        for future in self._futures:
+            future.add_done_callback(self._report_bug)
 
     def interrupt(self, call: Call) -> bool:
         """Cancel the task that makes the call, unless it goes on to another one first."""
@@ -236,6 +238,12 @@ class Tasks:
         task = self._tasks.get(call)
         if task is not None:
             task.cancel(msg="the call took too long")
+
+    def _report_bug(self, future: Future[None]) -> None:
+        """A task of ours ends when it is told to; anything else is a bug and must not go unseen."""
+        error = None if future.cancelled() else future.exception()
+        if error is not None:
+            _log.error("%s: a caller ended by a bug", self._job.name, exc_info=error)
 
     def _wake(self) -> None:
         if self._waiting:

@@ -9,19 +9,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from ..tables.base import Key, Verdict
 from .claim import Call, Claim, Flush
 from .job import RecordJob
-
-
-@dataclass(slots=True)
-class _Unwritten:
-    """What waits to be written for one claim."""
-
-    verdicts: list[Verdict] = field(default_factory=list)
-    back: list[Key] = field(default_factory=list)
+from .unwritten import Unwritten
 
 
 def _nobody(*_news: object) -> None:
@@ -37,14 +29,12 @@ class Hand:
         self._guard = threading.Lock()
         self._changed = threading.Condition(self._guard)
         self._ready: deque[Claim] = deque()
+        self._unstarted = 0
         self._halves: list[Call] = []
         self._running: set[Call] = set()
         self._abandoned: set[Call] = set()
         self._claims: set[Claim] = set()
-        self._unwritten: dict[Claim, _Unwritten] = {}
-        self._unstarted = 0
-        self._answers = 0
-        self._collectable = 0
+        self._unwritten = Unwritten()
         self._waiting = 0
         self._closed = False
         self.flush = self._per_call
@@ -166,31 +156,24 @@ class Hand:
     def collect(self) -> list[Flush]:
         """Take what is to be written; it counts as unwritten until `written` or `not_written`."""
         with self._guard:
-            taken, self._unwritten = self._unwritten, {}
-            self._collectable = 0
-            return [Flush.of(claim, waiting.verdicts, waiting.back) for claim, waiting in taken.items()]
+            return self._unwritten.collect()
 
     def written(self, flush: Flush, again: Sequence[Verdict]) -> None:
         """It is written or refused, except `again`, which has to be tried once more."""
         with self._guard:
-            self._answers -= len(flush.verdicts)
-            flush.claim.open -= len(flush.verdicts) + len(flush.back) - len(again)
-            if again:
-                self._keep(flush.claim, again)
+            self._unwritten.written(flush, again)
             self._close_if_done(flush.claim)
             self._tell()
 
     def not_written(self, flush: Flush) -> None:
-        """The database did not answer: all of it has to be tried once more."""
+        """The database did not answer: all of it has to be tried once more, as the flusher knows."""
         with self._guard:
-            self._answers -= len(flush.verdicts)
-            self._keep(flush.claim, flush.verdicts)
-            self._waiting_for(flush.claim).back.extend(flush.back)
+            self._unwritten.not_written(flush)
 
     @property
     def unwritten(self) -> int:
         """How many answers are not written yet."""
-        return self._answers
+        return self._unwritten.answers
 
     @property
     def returning(self) -> bool:
@@ -221,7 +204,7 @@ class Hand:
         return self._closed
 
     def _take(self, now: float) -> Call | None:
-        if self._closed or self._answers >= self.flush:
+        if self._closed or self._unwritten.answers >= self.flush:
             return None
         call = self._half(now) or self._next(now)
         if call is not None:
@@ -260,13 +243,12 @@ class Hand:
 
     def _keep(self, claim: Claim, verdicts: Sequence[Verdict]) -> None:
         """They wait for the flusher: told of the first, of half a flush, and when no more will come."""
-        before = self._collectable
-        self._answers += len(verdicts)
-        self._collectable += len(verdicts)
-        self._waiting_for(claim).verdicts.extend(verdicts)
-        last, half = not (self._running or self._ready or self._halves), self.flush // 2
-        if before == 0 or last or before < half <= self._collectable:
-            self.on_answers(last or self._collectable >= half)
+        before = self._unwritten.waiting
+        self._unwritten.add(claim, verdicts)
+        waiting, half = self._unwritten.waiting, self.flush // 2
+        last = not (self._running or self._ready or self._halves)
+        if before == 0 or last or before < half <= waiting:
+            self.on_answers(last or waiting >= half)
 
     def _back_if(self, wanted: Callable[[Claim], bool]) -> None:
         for claim in [claim for claim in self._ready if wanted(claim)]:
@@ -278,14 +260,8 @@ class Hand:
             self._put_back(half.claim, [record.key for record in half.records])
 
     def _put_back(self, claim: Claim, keys: Sequence[Key]) -> None:
-        self._waiting_for(claim).back.extend(keys)
+        self._unwritten.put_back(claim, keys)
         self.on_answers(True)
-
-    def _waiting_for(self, claim: Claim) -> _Unwritten:
-        waiting = self._unwritten.get(claim)
-        if waiting is None:
-            waiting = self._unwritten[claim] = _Unwritten()
-        return waiting
 
     def _close_if_done(self, claim: Claim) -> None:
         if claim.open == 0:

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Self
 
+from .. import forks
 from ..clocks import elapsed
+from ..errors import ConfigError
 from ..eventloop import EventLoop
+from ..names import has_control_characters
 from ..referee import Referee
 from ..tables.base import RecordTable, Swept
 from ..tick import Tick
@@ -16,6 +19,7 @@ from .job import RecordJob
 from .names import Names
 from .onepass import Pass, Passed
 from .progress import Estimate, Progress, Report, read_report, with_steering
+from .reading import condition_of
 from .steering import Steered, Steering
 from .worker import Worker
 
@@ -47,6 +51,7 @@ class Records:
         self._steering = Steering(names.board, referee.store)
         self._estimate = Estimate()
         self._count_at = 0.0
+        forks.tell(self)
 
     def reopen(self, where: str | Any = None, *, tick: Tick | None = None) -> int:
         """Make DONE rows PENDING again, so that all servers work them anew; how many.
@@ -54,10 +59,12 @@ class Records:
         With a tick, only rows finished before it: a tick that is retried pays nothing twice.
         """
         before: datetime | None = None if tick is None else tick.at
-        return self.table.reopen(where, finished_before=before)
+        return self.table.reopen(condition_of(where), finished_before=before)
 
     def retry(self, error: str | None = None) -> int:
         """Make FAILED rows PENDING again with all their attempts (if the error is LIKE this); how many."""
+        if error is not None and (not isinstance(error, str) or has_control_characters(error)):
+            raise ConfigError(f"error={error!r:.60} is no pattern; write such as '%timed out%'")
         return self.table.retry(error)
 
     def pause(self, why: str) -> Steered:
@@ -106,6 +113,10 @@ class Records:
     def close(self) -> None:
         """Close the connections to the table; used again, it opens new ones."""
         self.table.close()
+
+    def after_fork(self) -> None:
+        """Leave the parent's connections to the parent."""
+        self.table.forget_connections()
 
     def __enter__(self) -> Self:
         return self

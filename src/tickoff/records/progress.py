@@ -17,6 +17,9 @@ from .tally import Counts
 LIFE = 10_000
 """A server's note is gone so many ms after its last word."""
 
+LAST_LIFE = 3_000
+"""The same when it said that it was the last: long enough to be read by whoever looks on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:

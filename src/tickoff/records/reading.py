@@ -8,8 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from ..counts import count
 from ..durations import Duration, seconds, ttl_ms
 from ..errors import ConfigError
+from ..names import LONGEST_NAME, has_control_characters
 from ..tables.base import Plan
 from .backoff import backoff_of
 from .job import RecordJob
@@ -52,14 +54,14 @@ def read_job(
         key=_names(key, "key"),
         result=_names(result, "result"),
         columns=None if columns is None else _names(columns, "columns"),
-        where=_where(where),
+        where=condition_of(where),
     )
     options = {
-        "concurrency": _count(concurrency, "concurrency"),
-        "per_call": None if per_call is None else _count(per_call, "per_call"),
+        "concurrency": count(concurrency, "concurrency"),
+        "per_call": None if per_call is None else count(per_call, "per_call"),
         "ttl": length,
         "timeout": length if timeout is None else _positive(timeout, "timeout"),
-        "attempts": _count(attempts, "attempts"),
+        "attempts": count(attempts, "attempts"),
         "backoff": backoff_of(backoff),
     }
     return Described(plan, options)
@@ -68,6 +70,10 @@ def read_job(
 def _text(value: Any, field: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ConfigError(f"{field}={value!r} is not a name; give the name as the database knows it")
+    if len(value) > LONGEST_NAME or has_control_characters(value):
+        raise ConfigError(
+            f"{field}={value!r:.60} is no name that a database has: it is too long or has control characters"
+        )
     return value
 
 
@@ -81,18 +87,20 @@ def _names(value: Any, field: str) -> tuple[str, ...]:
     return names
 
 
-def _where(value: Any) -> Any:
-    if value is None or isinstance(value, sa.ColumnElement) or (isinstance(value, str) and value.strip()):
+def condition_of(value: Any) -> Any:
+    """A condition as it was given, once it is one; None means all."""
+    if value is None or isinstance(value, sa.ColumnElement) or _is_sql(value):
         return value
     raise ConfigError(
         f"where={value!r} is no condition; write SQL such as \"country = 'IN'\" or an SQLAlchemy expression"
     )
 
 
-def _count(value: Any, field: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigError(f"{field}={value!r} is not a number above zero; give 1 or more")
-    return value
+def _is_sql(value: Any) -> bool:
+    """Whether it may be SQL: lines of text."""
+    if not isinstance(value, str) or not value.strip():
+        return False
+    return not has_control_characters(" ".join(value.split()))
 
 
 def _positive(value: Duration, field: str) -> float:

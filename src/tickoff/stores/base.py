@@ -7,12 +7,32 @@ another server; each answers or raises `StoreUnreachable` within the store's I/O
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ..model import Answer, Bid, Ending, Hold, Note, Run
 
 IO_LIMIT = 5.0
 """Seconds a caller waits for a store before it counts as unreachable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something found amiss: what it is, what can go wrong, what to do; `check` names the kind."""
+
+    check: str
+    what: str
+    danger: str
+    remedy: str
+
+
+@runtime_checkable
+class Examined(Protocol):
+    """A store that can tell what is amiss with the engine it stands on; it need not be able to."""
+
+    def examine(self) -> list[Finding]:
+        """Look at the engine, its settings and the schema; changes nothing."""
+        ...
 
 
 @runtime_checkable
@@ -69,6 +89,10 @@ class LeaseStore(Protocol):
 
     def history(self, name: str, limit: int = 100) -> list[Run]:
         """The latest runs of a name, newest first."""
+        ...
+
+    def runs(self, names: Sequence[str], since: int) -> list[Run]:
+        """The runs of these names for ticks from an instant on, in any order; one trip for all of them."""
         ...
 
     def post(self, board: str, key: str, text: str, life: int) -> int:

@@ -62,6 +62,11 @@ class MemoryStore(CasStore):
             runs = self._runs.get(name, {})
             return [runs[key] for key in sorted(runs, reverse=True)[:limit]]
 
+    def runs(self, names: Sequence[str], since: int) -> list[Run]:
+        """The runs of these names for ticks from an instant on."""
+        with self._guard:
+            return [run for name in names for run in self._runs.get(name, {}).values() if run.tick >= since]
+
     def post(self, board: str, key: str, text: str, life: int) -> int:
         """Put a note on a board for `life` ms; says the time."""
         with self._guard:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
@@ -52,6 +53,7 @@ class Database:
         self._source = source
         self._limit = limit
         self._engine: sa.Engine | None = None
+        self._writers = self._one_by_one()
         self.dialect = dialect_of(source.backend, source.driver)
         """What is particular to this database."""
 
@@ -73,7 +75,7 @@ class Database:
         """One write transaction at READ COMMITTED; tried again, as a whole, after a deadlock."""
 
         def transaction(connection: sa.Connection) -> T:
-            with self.dialect.writing(connection):
+            with self._writers, self.dialect.writing(connection):
                 return step(connection)
 
         return self._persistently(transaction)
@@ -108,6 +110,7 @@ class Database:
 
     def forget_connections(self) -> None:
         """Leave the parent's connections to the parent."""
+        self._writers = self._one_by_one()  # a thread that is gone may be among them
         if self._engine is not None:
             self._engine.dispose(close=False)
 
@@ -115,6 +118,10 @@ class Database:
         """Close the connections."""
         if self._engine is not None:
             self._engine.dispose()
+
+    def _one_by_one(self) -> AbstractContextManager[Any]:
+        """SQLite has one writer at a time: our threads queue here, since its own waiting is by naps."""
+        return threading.Lock() if self._source.backend == "sqlite" else nullcontext()
 
     @contextmanager
     def _connected(self) -> Iterator[sa.Connection]:

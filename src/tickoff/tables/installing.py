@@ -17,7 +17,7 @@ from .base import Plan, State
 from .database import Database
 from .dialects import Moment
 from .ledger import LONGEST_TOKEN, ledger, record_name
-from .shape import Found, find, key_of, refuse_type, tracking_names
+from .shape import Found, find, key_of, refuse_long_names, refuse_type, tracking_names
 
 _LOCK_WAIT = 2
 """Seconds an ALTER TABLE queues for the table: while it queues, everybody else queues behind it."""
@@ -42,6 +42,7 @@ class Installing:
 
     def _install(self, connection: sa.Connection) -> list[str]:
         with self.database.dialect.schema.schema_lock(connection):
+            refuse_long_names(connection.dialect, self.plan)
             inspector = sa.inspect(connection)
             found = find(inspector, self.plan)
             key_of(inspector, found, self.plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,13 @@ TRACKING = ("claim", "until", "attempts", "error")
 """Suffixes of the columns beside the column of states."""
 
 INSTALL = "run: tickoff records install"
+
+_LONGEST_COLUMN: dict[str, tuple[int, Callable[[str], int]]] = {
+    "postgresql": (63, lambda name: len(name.encode())),
+    "mysql": (64, len),
+    "mariadb": (64, len),
+}
+"""What a database allows in a column's name, and how it measures: PostgreSQL cuts what is longer."""
 
 
 def tracking_names(status: str) -> dict[str, str]:
@@ -85,6 +92,7 @@ def find(inspector: sa.Inspector, plan: Plan) -> Found:
 
 def shape_of(connection: sa.Connection, plan: Plan) -> Shape:
     """The plan in this database; refused where the table is not as it must be."""
+    refuse_long_names(connection.dialect, plan)
     inspector = sa.inspect(connection)
     found = find(inspector, plan)
     index, key = key_of(inspector, found, plan)
@@ -179,6 +187,17 @@ def _missing_table(inspector: sa.Inspector, plan: Plan, schema: str | None, name
         near = []
     hint = f"did you mean {' or '.join(near)}?" if near else "check the name and the database"
     return f"table={plan.table!r} is not there; {hint}"
+
+
+def refuse_long_names(dialect: sa.Dialect, plan: Plan) -> None:
+    """Refuse names that this database would cut, or refuse halfway, once ours are made of them."""
+    longest = max(tracking_names(plan.status).values(), key=len)
+    limit, measured = _LONGEST_COLUMN.get(dialect.name, (len(longest), len))
+    if measured(longest) > limit:
+        raise ConfigError(
+            f"status={plan.status!r:.80} is too long: {dialect.name} allows {limit} in a column's name, and "
+            f"{len(longest) - len(plan.status)} are ours; name a shorter one"
+        )
 
 
 def _refuse_missing_columns(found: Found, plan: Plan, key: Sequence[str]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -113,7 +114,8 @@ class SqlRecordTable:
         """DONE → PENDING."""
         before = self._database.dialect.moment(finished_before) if finished_before is not None else None
         reopening = self._steps.reopening
-        return self._reopen(reopening, reopening.done(condition(where), before))
+        with _refused(where):
+            return self._reopen(reopening, reopening.done(condition(where), before))
 
     def left(self) -> Left:
         """What is not decided yet."""
@@ -244,3 +246,13 @@ class _Steps:
     @cached_property
     def looking(self) -> Looking:
         return Looking(self.rows, self.claiming)
+
+
+@contextmanager
+def _refused(where: object) -> Iterator[None]:
+    """The database's refusal of a user's condition, in words that name it."""
+    try:
+        yield
+    except sa.exc.StatementError as error:
+        said = in_one_line(error.orig or error)
+        raise ConfigError(f"where={where!r:.80} is refused by the database: {said}; mend it") from error

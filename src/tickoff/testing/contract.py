@@ -635,6 +635,12 @@ class LeaseStoreContract:
         assert abs(said - store.now()) < 5000
         assert abs(notes[1].until - said - 60_000) < 1000
 
+    def test_a_note_may_be_long(self, store: LeaseStore, name: str) -> None:
+        """The jobs of a large fleet are one note."""
+        text = "é" * 400_000
+        store.post(name, "jobs", text, 60_000)
+        assert [note.text for note in store.notes(name)] == [text]
+
     def test_one_caller_strikes_a_note(self, store: LeaseStore, name: str) -> None:
         """So a request on a board is taken by one server; what is over cannot be taken."""
         store.post(name, "request", "now", 60_000)
@@ -677,6 +683,18 @@ class LeaseStoreContract:
             won = race(store, name, tick=tick + i)
             store.settle([Ending(hold=hold_of(won), outcome=Outcome.OK)])
         assert [run.tick for run in store.history(name, 3)] == [tick + 4, tick + 3, tick + 2]
+
+    def test_runs_of_many_names_are_told_in_one_trip(self, store: LeaseStore, name: str) -> None:
+        """From the given tick on, and of no other name."""
+        tick = store.now() - 10_000
+        for suffix in ("-a", "-b", "-c"):
+            for i in range(3):
+                won = race(store, name + suffix, tick=tick + i)
+                store.settle([Ending(hold=hold_of(won), outcome=Outcome.OK)])
+        found = store.runs([f"{name}-a", f"{name}-b", f"{name}-none"], tick + 1)
+        told = sorted((run.name, run.tick) for run in found)
+        assert told == [(name + s, tick + i) for s in ("-a", "-b") for i in (1, 2)]
+        assert store.runs([], 0) == []
 
     def test_another_lane_sees_the_same(self, store: LeaseStore, name: str) -> None:
         """`within` gives other connections to the same data."""

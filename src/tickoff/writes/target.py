@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Mapper
 
 from ..errors import ConfigError
+from ..names import has_control_characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Target:
 def target_of(connection: sa.Connection, table: object, key: str | tuple[str, ...]) -> Target:
     """The target, checked: unknown tables, unknown key columns and keys that are not unique are refused."""
     found, columns = _table(connection, table)
-    names = (key,) if isinstance(key, str) else tuple(key)
+    names = _key_names(key)
     unknown = [name for name in names if name not in columns]
     if unknown or not names:
         raise ConfigError(
@@ -48,6 +49,13 @@ def target_of(connection: sa.Connection, table: object, key: str | tuple[str, ..
         rivals=any(one != wanted for one in unique),
         counts_from_zero=len(names) == 1 and _counts_from_zero(connection, columns[names[0]]),
     )
+
+
+def _key_names(key: object) -> tuple[str, ...]:
+    names = (key,) if isinstance(key, str) else key
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f'key={key!r:.60} names no column; write "id" or ("country", "id")')
+    return tuple(names)
 
 
 def _counts_from_zero(connection: sa.Connection, column: sa.Column[Any]) -> bool:
@@ -79,15 +87,23 @@ def _attributes(mapper: Mapper[Any]) -> Mapping[str, sa.Column[Any]]:
 
 def _reflected(connection: sa.Connection, name: str) -> sa.Table:
     """The table as the database has it; `schema.name` is understood."""
+    if not name or has_control_characters(name):
+        raise _missing(name)
     schema, _, plain = name.rpartition(".")
     try:
         return sa.Table(
             plain, sa.MetaData(), schema=schema or None, autoload_with=connection, resolve_fks=False
         )
     except sa.exc.NoSuchTableError as error:
-        raise ConfigError(
-            f"table={name!r} is not in the database; make it first, or correct the name"
-        ) from error
+        raise _missing(name) from error
+    except sa.exc.DBAPIError as error:  # no such schema, as some databases have it
+        if error.connection_invalidated or isinstance(error, sa.exc.InterfaceError):
+            raise
+        raise _missing(name) from error
+
+
+def _missing(name: str) -> ConfigError:
+    return ConfigError(f"table={name!r} is not in the database; make it first, or correct the name")
 
 
 def _unique_keys(connection: sa.Connection, table: sa.Table, wanted: set[str]) -> list[set[str]]:

@@ -1,118 +1,102 @@
-"""The processes of the demo: started together, spoken to in lines, ended together."""
+"""The ten servers of the demo, and what is said to all of them."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
-import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import IO, cast
 
-from ...errors import StoreUnreachable, TickoffError
-from ..exits import UNREACHABLE
+from ...errors import TickoffError
+from .processes import Process
 
-_ANSWER_LIMIT = 30.0
+SIZE = 10
+
+_ANSWER_LIMIT = 60.0
 """Seconds a server may take to start or to answer; a store's own limit ends before."""
 
-_FAREWELL = 1.0
+_SLOWEST = 10.0
+
+_FAREWELL = 1.5
 """Seconds the servers have to let go and leave by themselves."""
 
 
-class Server:
-    """One process, and the two pipes to it."""
+def skew_of(number: int) -> float:
+    """Seconds by which a server's clock is wrong: by minutes, and by another fraction of a tick for each."""
+    minutes_or_so = (-24, 6, 45, -3, 0, 17, -60, 1, 30, -11)
+    return 2.0 * minutes_or_so[number - 1] - 0.15 * (number + 1)
 
-    def __init__(self, number: int, name: str, folder: Path, environment: dict[str, str]) -> None:
-        self.number = number
-        self._said = folder / f"server-{number}.err"
-        log = folder / f"server-{number}.log"
-        with self._said.open("wb") as said:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-P", "-m", "tickoff.cli.demo.racer", str(number), name, str(log)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=said,
-                env=environment,
-                text=True,
-                bufsize=1,
-                process_group=0,  # a Ctrl-C is for the demo alone, which then ends its servers
-            )
-        self._to = cast("IO[str]", self._process.stdin)
-        self._from = cast("IO[str]", self._process.stdout)
 
-    def tell(self, line: str) -> None:
-        """Send a line."""
-        with contextlib.suppress(BrokenPipeError):  # its absence is noticed when it should answer
-            self._to.write(f"{line}\n")
-
-    def hear(self, deadline: float) -> str:
-        """Wait for its line."""
-        left = max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select([self._from], [], [], left)
-        line = self._from.readline() if ready else ""
-        if not line:
-            raise self._gone() if ready else TickoffError(f"server {self.number} of the demo does not answer")
-        return line
-
-    def dismiss(self) -> None:
-        """End its input, which ends it."""
-        with contextlib.suppress(BrokenPipeError):
-            self._to.close()
-
-    def end(self, deadline: float) -> None:
-        """See it gone, by force after the deadline."""
-        try:
-            self._process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._from.close()
-
-    def _gone(self) -> TickoffError:
-        """Why it left, in its own last words."""
-        status = self._process.wait()
-        said = self._said.read_text(errors="replace").strip().splitlines() or [f"it exited with {status}"]
-        kind = StoreUnreachable if status == UNREACHABLE else TickoffError
-        return kind(f"server {self.number} of the demo left: {said[-1].removeprefix('tickoff: ')}")
+def called(number: int) -> str:
+    """How a server is called in the show."""
+    return f"srv-{number:02}"
 
 
 class Fleet:
-    """All servers of the demo."""
+    """All servers, and those that are left."""
 
-    def __init__(self, size: int, name: str, folder: Path, url: str, namespace: str | None) -> None:
-        self._size = size
-        self._name = name
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._environment = _environment(url, namespace)
-        self._servers: list[Server] = []
+        self._servers: dict[int, Process] = {}
+        self._began = 0.0
+        self.took = 0.0
+        """Seconds it took them to start, or to begin with what they were told to serve last."""
 
     def start(self) -> None:
         """Start every server; they come up side by side."""
-        for number in range(1, self._size + 1):
-            self._servers.append(Server(number, self._name, self._folder, self._environment))
+        for number in range(1, SIZE + 1):
+            arguments = [str(number), str(skew_of(number))]
+            self._servers[number] = Process(called(number), "server", arguments, self._folder)
+        self._began = time.monotonic()
 
-    def tell(self, line: str) -> None:
-        """Send a line to all."""
-        for server in self._servers:
-            server.tell(line)
+    def up(self) -> None:
+        """Wait until all of them are there."""
+        self._hear(self.alive)
+        self._measure()
 
-    def hear(self) -> list[str]:
-        """A line from each."""
-        deadline = time.monotonic() + _ANSWER_LIMIT
-        return [server.hear(deadline) for server in self._servers]
+    @property
+    def alive(self) -> list[int]:
+        """The numbers of those that are there."""
+        return [number for number, server in self._servers.items() if server.alive]
+
+    def server(self, number: int) -> Process:
+        """One of them."""
+        return self._servers[number]
+
+    def with_pid(self, pid: int) -> int:
+        """The number of the server that is this process."""
+        for number, server in self._servers.items():
+            if server.pid == pid:
+                return number
+        raise TickoffError(f"the process {pid} is no server of the demo")
+
+    def serve(self, what: str) -> None:
+        """Let all that are left serve something; each of them does when this returns."""
+        self._began = time.monotonic()
+        self._tell(what)
+        self._measure()
+
+    def rest(self) -> None:
+        """Let all that are left serve nothing."""
+        self._tell("over")
 
     def stop(self) -> None:
         """Let all leave by themselves, which frees what they hold; then make sure."""
-        for server in self._servers:
+        for server in self._servers.values():
             server.dismiss()
         deadline = time.monotonic() + _FAREWELL
-        for server in self._servers:
+        for server in self._servers.values():
             server.end(deadline)
 
+    def _tell(self, line: str) -> None:
+        numbers = self.alive
+        for number in numbers:
+            self._servers[number].tell(line)
+        self._hear(numbers)
 
-def _environment(url: str, namespace: str | None) -> dict[str, str]:
-    """Ours, with the store named in it, and the same places to import from as we have."""
-    named = {"TICKOFF_URL": url, "TICKOFF_NAMESPACE": namespace or ""}
-    return {**os.environ, **named, "PYTHONPATH": os.pathsep.join(sys.path)}
+    def _hear(self, numbers: list[int]) -> None:
+        """A line from each."""
+        deadline = time.monotonic() + _ANSWER_LIMIT
+        for number in numbers:
+            self._servers[number].hear(deadline)
+
+    def _measure(self) -> None:
+        self.took = min(_SLOWEST, time.monotonic() - self._began)

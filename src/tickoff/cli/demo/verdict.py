@@ -1,115 +1,124 @@
-"""What a server did in a round, what a round came to, and the count over all logs at the end."""
+"""The verdict: what the log of the world outside and the database have, against what was promised."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby, pairwise
-from pathlib import Path
-from typing import Self
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .journal import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A line in the database: an import that was written."""
+
+    job: str
+    tick: int
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A row in the database."""
+
+    phone: str
+    state: str
+    number: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One server in one round; `asked` is when it sent its race, by the machine's monotonic clock."""
-
-    round: int
-    server: int
-    pid: int
-    won: bool = False
-    fence: int = 0
-    asked: float = 0.0
-
-    @classmethod
-    def read(cls, line: str) -> Self:
-        """A turn from its line."""
-        return cls(**json.loads(line))
-
-    def line(self) -> str:
-        """The turn as one line of text."""
-        return json.dumps(asdict(self))
-
-    def ended(self, *, won: bool, fence: int, asked: float) -> Self:
-        """The turn with what came of it."""
-        return replace(self, won=won, fence=fence, asked=asked)
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What all servers did in one round."""
-
-    number: int
-    turns: list[Turn]
-
-    @property
-    def winners(self) -> list[Turn]:
-        """Those who won: one, if all is well."""
-        return [turn for turn in self.turns if turn.won]
-
-    @property
-    def aside(self) -> int:
-        """How many stepped aside."""
-        return len(self.turns) - len(self.winners)
-
-    @property
-    def spread(self) -> float:
-        """Seconds between the first and the last request."""
-        asked = [turn.asked for turn in self.turns]
-        return max(asked) - min(asked)
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
-    """The rounds as the logs have them, against what they should be."""
+    """All that was found. `missed` says what did not happen at all, if anything."""
 
-    servers: int
-    expected: int
-    rounds: list[Round]
-
-    @property
-    def races(self) -> int:
-        """How many races there were in all."""
-        return sum(len(one.turns) for one in self.rounds)
+    seen: Sequence[Seen]
+    imports: Sequence[Import]
+    contacts: Sequence[Contact] = ()
+    rows: int
+    period: int
+    missed: str = ""
 
     @property
-    def winners(self) -> int:
-        """How many races were won in all."""
-        return sum(len(one.winners) for one in self.rounds)
+    def naive(self) -> int:
+        """The most emails that went out in the time of one tick when nobody asked."""
+        return max(Counter(seen.at // self.period for seen in self._of("naive")).values(), default=0)
 
     @property
-    def doubles(self) -> int:
-        """Rounds won by more than one server."""
-        return sum(len(one.winners) > 1 for one in self.rounds)
+    def ticks(self) -> int:
+        """The ticks that were due: every one from the first newsletter to the last, and two imports."""
+        sent = [seen.tick for seen in self._of("email")]
+        newsletters = (max(sent) - min(sent)) // self.period + 1 if sent else 0
+        return newsletters + len({(seen.job, seen.tick) for seen in self._of("begun")})
 
     @property
-    def without(self) -> int:
-        """Rounds nobody won."""
-        return self.expected - sum(bool(one.winners) for one in self.rounds)
+    def runs(self) -> int:
+        """The runs that came to their end: emails sent, and imports written."""
+        return len(self._of("email")) + len(self.imports)
 
     @property
-    def fences_grow(self) -> bool:
-        """Whether every winner's fence was greater than the one before."""
-        fences = [turn.fence for one in self.rounds for turn in one.winners]
-        return all(earlier < later for earlier, later in pairwise(fences))
+    def duplicates(self) -> int:
+        """Runs beyond the first of their tick."""
+        done = Counter(("newsletter", seen.tick) for seen in self._of("email"))
+        done.update((line.job, line.tick) for line in self.imports)
+        return sum(count - 1 for count in done.values())
+
+    @property
+    def refused(self) -> int:
+        """Late writes that were refused by the fence of somebody newer."""
+        return len(self._of("refused"))
+
+    @property
+    def states(self) -> Mapping[str, int]:
+        """The rows by their state."""
+        return Counter(contact.state for contact in self.contacts)
+
+    @property
+    def wrong(self) -> int:
+        """Rows that do not have what the API answered."""
+        answers = {seen.phone: seen.number for seen in self._of("call") if seen.status == 200}
+        return sum(not _right(contact, answers.get(contact.phone)) for contact in self.contacts)
+
+    @property
+    def calls(self) -> int:
+        """Calls of the API, all of them."""
+        return len(self._of("call"))
+
+    @property
+    def put_off(self) -> int:
+        """Calls it did not want to answer yet."""
+        return sum(seen.status == 503 for seen in self._of("call"))
+
+    @property
+    def repeated(self) -> int:
+        """Answers that were asked for again, because whoever had them died before they were written."""
+        answered = Counter(seen.phone for seen in self._of("call") if seen.status != 503)
+        return sum(count - 1 for count in answered.values())
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong; nothing, if all held."""
+        decided = self.states.get("DONE", 0) + self.states.get("FAILED", 0)
+        found = {
+            self.missed: bool(self.missed),
+            f"{self.duplicates} runs too many": self.duplicates > 0,
+            f"{self.runs} runs for {self.ticks} ticks": self.runs != self.ticks,
+            "no late write was refused": not self.missed and self.refused == 0,
+            f"{decided} of {self.rows} rows decided": not self.missed and decided != self.rows,
+            f"{self.wrong} rows with a wrong answer": self.wrong > 0,
+        }
+        return [fault for fault, there in found.items() if there]
 
     @property
     def held(self) -> bool:
-        """Whether every round had all servers and exactly one winner, and fences only grew."""
-        complete = len(self.rounds) == self.expected and all(
-            len(one.turns) == self.servers for one in self.rounds
-        )
-        return complete and not self.without and not self.doubles and self.fences_grow
+        """Whether every promise was kept."""
+        return not self.faults
+
+    def _of(self, what: str) -> list[Seen]:
+        return [seen for seen in self.seen if seen.what == what]
 
 
-def count(folder: Path, servers: int, rounds: int) -> Verdict:
-    """Read every log in the folder."""
-    lines = (line for log in folder.glob("*.log") for line in log.read_text("utf-8").splitlines())
-    return verdict_on((Turn.read(line) for line in lines), servers, rounds)
-
-
-def verdict_on(turns: Iterable[Turn], servers: int, rounds: int) -> Verdict:
-    """Sort the turns into rounds."""
-    ordered = sorted(turns, key=lambda turn: (turn.round, turn.server))
-    grouped = groupby(ordered, key=lambda turn: turn.round)
-    return Verdict(servers, rounds, [Round(number, list(group)) for number, group in grouped])
+def _right(contact: Contact, answer: str | None) -> bool:
+    """DONE with the API's answer; or anything else, without one."""
+    return contact.number == (answer if contact.state == "DONE" else None) and (
+        contact.state != "DONE" or answer is not None
+    )

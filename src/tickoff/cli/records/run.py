@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...durations import seconds
-from ..exits import FAILED, INTERRUPTED
+from ..exits import FAILED
 from .common import app_option, json_option, name_argument, opened, say
 from .watch import watching
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ...records.onepass import Passed
 
 PAUSED = 3
+SIGNALLED = 128
+"""Plus the signal's number, as a shell says it."""
 
 
 @click.command(short_help="Work one pass, until no row is left to be worked.")
@@ -36,41 +38,42 @@ def run(context: click.Context, name: str, grace: str, app: str | None, *, as_js
 
     Exits with 0 when all are DONE, 1 when some are FAILED, 3 when the job is paused.
     """
-    length = seconds(grace, "grace")
-    with (
-        opened(app, name) as records,
-        _stopped_by_signals() as stop,
-        watching(records, quiet=as_json) as look,
-    ):
-        passed = records.run(look, grace=length, stop=stop)
+    length, stop = seconds(grace, "grace"), Stop()
+    with opened(app, name) as records, stop.on_signals(), watching(records, quiet=as_json) as look:
+        passed = records.run(look, grace=length, stop=stop.event)
     say(asdict(passed), _summary(name, passed), as_json=as_json)
-    context.exit(_status(passed))
+    context.exit(SIGNALLED + stop.number if passed.interrupted else _status(passed))
 
 
-@contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
+class Stop:
     """TERM and INT end the pass in order; a second one ends it as such signals do."""
-    stop = threading.Event()
-    former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
-    def told(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, former[signal.Signals(number)])
-        stop.set()
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.number = 0
 
-    for number in former:
-        signal.signal(number, told)
-    try:
-        yield stop
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Listen while the block runs, and restore what was there."""
+        former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+        def told(number: int, _frame: FrameType | None) -> None:
+            signal.signal(number, former[signal.Signals(number)])
+            self.number = number
+            self.event.set()
+
+        for number in former:
+            signal.signal(number, told)
+        try:
+            yield
+        finally:
+            for number, handler in former.items():
+                signal.signal(number, handler)
 
 
 def _status(passed: Passed) -> int:
     if passed.paused:
         return PAUSED
-    if passed.interrupted:
-        return INTERRUPTED
     return FAILED if passed.failed else 0
 
 

@@ -39,6 +39,10 @@ class RedisSource(Protocol):
         """The policy by which keys would be evicted, None when they would not."""
         ...
 
+    def information(self, client: Client) -> list[dict[str, Any]]:
+        """What INFO says, of each primary."""
+        ...
+
     def time(self, client: Client) -> int:
         """The clock, in milliseconds."""
         ...
@@ -53,7 +57,11 @@ class _OneServer:
 
     def eviction(self, client: Client) -> str | None:
         """The policy by which keys would be evicted, None when they would not."""
-        return _evicting(client.info("memory"))
+        return evicting(client.info("memory"))
+
+    def information(self, client: Client) -> list[dict[str, Any]]:
+        """What INFO says."""
+        return [client.info()]
 
     def time(self, client: Client) -> int:
         """The clock, in milliseconds."""
@@ -78,17 +86,23 @@ class UrlSource(_OneServer):
         pool = self.open(1.0).connection_pool
         try:
             pool.connection_class(**pool.connection_kwargs)
-        except (TypeError, ValueError, redis.RedisError) as error:
-            raise ConfigError(
-                f"the URL of {self.address} has an unknown option, or a wrong one: {error}"
-            ) from error
+        except (TypeError, ValueError, redis.RedisError):
+            raise self._wrong_option() from None
+
+    def _wrong_option(self) -> ConfigError:
+        """Named without its value, which may be a part of a password, and so without the driver's words."""
+        names = ", ".join(name for name, _ in parse_qsl(urlsplit(self.url).query)) or "none"
+        return ConfigError(
+            f"the URL of {self.address} cannot be read: it has an unknown option, or a wrong one; "
+            f"its options are: {names}"
+        )
 
     def open(self, limit: float) -> redis.Redis:
         """A client for the URL."""
         try:
             options = parse_url(self.url)
-        except ValueError as error:
-            raise ConfigError(f"the Redis URL for {self.address} cannot be read: {error}") from error
+        except ValueError:
+            raise self._wrong_option() from None
         return redis.Redis(connection_pool=ConnectionPool(**_bounded(options, limit)))
 
 
@@ -172,8 +186,11 @@ class ClusterSource:
     def eviction(self, client: Client) -> str | None:
         """The policy of the first node that would evict."""
         told = client.info("memory", target_nodes=redis.RedisCluster.PRIMARIES)
-        each = told.values() if all(isinstance(part, dict) for part in told.values()) else [told]
-        return next(filter(None, map(_evicting, each)), None)
+        return next(filter(None, map(evicting, _each(told))), None)
+
+    def information(self, client: Client) -> list[dict[str, Any]]:
+        """What INFO says, of each primary."""
+        return _each(client.info(target_nodes=redis.RedisCluster.PRIMARIES))
 
     def time(self, client: Client) -> int:
         """The clock of one of the nodes, in milliseconds."""
@@ -284,7 +301,13 @@ def _bounded(options: dict[str, Any], limit: float) -> dict[str, Any]:
     }
 
 
-def _evicting(memory: dict[str, Any]) -> str | None:
+def _each(told: dict[str, Any]) -> list[dict[str, Any]]:
+    """The answers of several nodes, or that of the only one."""
+    return list(told.values()) if all(isinstance(part, dict) for part in told.values()) else [told]
+
+
+def evicting(memory: dict[str, Any]) -> str | None:
+    """The policy by which a server would evict keys, None when it would not."""
     policy = str(memory.get("maxmemory_policy", "noeviction"))
     return policy if int(memory.get("maxmemory", 0)) > 0 and policy != "noeviction" else None
 

@@ -15,11 +15,12 @@ from redis.sentinel import MasterNotFoundError
 
 from ...errors import StoreUnreachable
 from ...model import TOMBSTONE_LIFE, Answer, Bid, Ending, Hold, Note, Run
-from ..base import IO_LIMIT
+from ..base import IO_LIMIT, Finding
 from ..idle import Idle
 from ..wire import ending_values, hold_values
 from . import scripts
 from .connect import ClusterSource, RedisSource
+from .health import examine
 from .replies import answer_of, note_of, race_answer, run_of
 from .requests import Request, board_of, keys_of, lock_request, name_in, patterns, race_request, request, sent
 from .scripts import Script
@@ -115,6 +116,19 @@ class RedisStore:
         with self._reaching():
             lines = self.client.execute_command("ZREVRANGE", keys_of(name)[2], 0, limit - 1)
         return [run_of(name, line) for line in lines]
+
+    def runs(self, names: Sequence[str], since: int) -> list[Run]:
+        """The runs of these names for ticks from an instant on."""
+        with self._reaching(), self.client.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.execute_command("ZRANGEBYSCORE", keys_of(name)[2], since, "+inf")
+            found = pipeline.execute()
+        return [run_of(name, line) for name, lines in zip(names, found, strict=True) for line in lines]
+
+    def examine(self) -> list[Finding]:
+        """What is amiss with this Redis."""
+        with self._reaching():
+            return examine(self.address, self._source, self.client)
 
     def post(self, board: str, key: str, text: str, life: int) -> int:
         """Put a note on a board for `life` ms; says the time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -51,7 +51,7 @@ class EngineSource(Protocol):
 class UrlSource:
     """A database named by an URL."""
 
-    url: sa.URL
+    url: sa.URL = field(repr=False)
 
     @property
     def address(self) -> str:
@@ -186,7 +186,15 @@ def _parsed(text: str) -> sa.URL:
             "the database URL cannot be read; write it as scheme://user:password@host:port/name, "
             "and in user and password %40 for @ and %2F for /"
         )
-    return url
+    return _hiding(url)
+
+
+def _hiding(url: sa.URL) -> sa.URL:
+    """The URL with its password where SQLAlchemy knows it to be one, and shows it nowhere."""
+    password = url.query.get("password")
+    if not isinstance(password, str):
+        return url
+    return url.difference_update_query(["password"]).set(password=password)
 
 
 def _normal(url: sa.URL) -> sa.URL:

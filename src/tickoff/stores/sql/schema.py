@@ -15,6 +15,10 @@ metadata = sa.MetaData()
 
 # MySQL compares text without regard to case unless told otherwise, and indexes at most 3072 bytes.
 _Text = sa.Text().with_variant(mysql.TEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+# Its TEXT ends at 64 KiB, which the jobs of a fleet do not.
+_LongText = sa.Text().with_variant(
+    mysql.MEDIUMTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+)
 _Name = sa.String(200).with_variant(
     mysql.VARCHAR(200, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
 )
@@ -95,7 +99,7 @@ note = sa.Table(
     metadata,
     sa.Column("board", _Name, primary_key=True),
     sa.Column("key", _Name, primary_key=True),
-    _text("text"),
+    sa.Column("text", _LongText, nullable=False),
     _number("until"),
     mysql_engine="InnoDB",
 )

@@ -93,6 +93,12 @@ class Statements:
         )
 
     @cached_property
+    def runs(self) -> sa.Select[Any]:
+        """The lines of `names` from `tick_` on."""
+        wanted = self._run.name.in_(sa.bindparam("names", expanding=True))
+        return sa.select(*RUN_COLUMNS).where(wanted, self._run.tick >= sa.bindparam("tick_"))
+
+    @cached_property
     def prune_runs(self) -> sa.Delete:
         """The lines of a name older than `tick_`."""
         return sa.delete(schema.run).where(

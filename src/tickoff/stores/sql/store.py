@@ -13,11 +13,12 @@ import sqlalchemy as sa
 
 from ...errors import ConfigError, StoreUnreachable
 from ...model import RUNS_KEPT, Entry, Note, Outcome, Run
-from ..base import IO_LIMIT
+from ..base import IO_LIMIT, Finding
 from ..cas import CasStore
 from . import schema
 from .dialects import Dialect, dialect_of
 from .engines import EngineSource
+from .health import examine
 from .statements import ENTRY_FIELDS, RUN_FIELDS, Statements
 
 _FLAGS = ("manual", "open", "paused", "scheduled")
@@ -76,15 +77,27 @@ class SqlStore(CasStore):
     def names(self, prefix: str = "") -> list[str]:
         """The names that begin with the prefix, sorted."""
         name = schema.lease.c.name
-        query = sa.select(name).where(name.startswith(prefix, autoescape=True))
+        # Not LIKE: on MariaDB it passes over what lies beyond U+FFFF.
+        query = sa.select(name).where(sa.func.substr(name, 1, len(prefix)) == prefix)
         with self.connection() as connection:
             found = connection.execute(query).scalars().all()
-        return sorted(n for n in found if n.startswith(prefix))  # LIKE ignores case on SQLite
+        return sorted(n for n in found if n.startswith(prefix))  # to MariaDB, "a " equals "a"
 
     def history(self, name: str, limit: int = 100) -> list[Run]:
         """The latest runs of a name, newest first."""
         with self.connection() as connection:
             return [_run_of(row) for row in self._history(connection, name, limit, 0)]
+
+    def runs(self, names: Sequence[str], since: int) -> list[Run]:
+        """The runs of these names for ticks from an instant on."""
+        wanted = {"names": list(names), "tick_": since}
+        with self.connection() as connection:
+            return [_run_of(row) for row in connection.execute(self._statements.runs, wanted)]
+
+    def examine(self) -> list[Finding]:
+        """What is amiss with this database."""
+        with self.bare_connection() as connection:
+            return examine(self.address, connection)
 
     def post(self, board: str, key: str, text: str, life: int) -> int:
         """Put a note on a board for `life` ms; says the time."""

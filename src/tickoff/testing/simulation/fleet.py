@@ -37,11 +37,12 @@ class Fleet:
         self._define = define
         self._weather = weather
         self._report = report
-        self._store = WatchedStore(hub, report)
+        self._store = WatchedStore(hub, weather, report)
         self._born = 0
         self._wires: list[Wire] = []
         weather.revive = lambda: hub.at(hub.now + hub.random.uniform(0.5, 20), None, self.boot)
         weather.lose_everything = self._lose_everything
+        weather.steer, weather.go_on = self._store.steer_at_random, self._store.go_on
         self.jobs: list[Job] = []
 
     @property

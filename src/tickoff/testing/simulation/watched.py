@@ -9,6 +9,7 @@ from ...model import Answer, Bid, Ending, Hold
 from ...stores.memory import MemoryStore
 from .hub import Hub
 from .report import Grant, Report
+from .wire import Weather
 
 
 @dataclass(slots=True)
@@ -22,8 +23,8 @@ class _Word:
 class WatchedStore(MemoryStore):
     """Writes down every grant, and every word of the store's that contradicts an earlier one."""
 
-    def __init__(self, hub: Hub, report: Report) -> None:
-        super().__init__(clock=lambda: int(hub.now * 1000))
+    def __init__(self, hub: Hub, weather: Weather, report: Report) -> None:
+        super().__init__(clock=lambda: int((hub.now + weather.store_skew) * 1000))
         self._hub = hub
         self._report = report
         self._words: dict[str, _Word] = {}
@@ -62,6 +63,29 @@ class WatchedStore(MemoryStore):
         self._freed(name, token)
         self._withdrawn.add(token)
         return super().withdraw(name, token)
+
+    def evict(self, name: str, by: str, why: str) -> Answer:
+        """Take it from whoever holds it: the promise ends by it."""
+        self._words.pop(name, None)
+        return super().evict(name, by, why)
+
+    def steer_at_random(self) -> None:
+        """An operator pauses a name, resumes it, or takes it from its holder."""
+        names = self.names()
+        if not names:
+            return
+        name = self._hub.random.choice(names)
+        verb = self._hub.random.choice(("pause", "resume", "release"))
+        self._hub.tell(f"an operator: {verb} {name}")
+        if verb == "release":
+            self.evict(name, "operator", "a whim")
+        else:
+            self.steer(name, "operator", "a whim" if verb == "pause" else None)
+
+    def go_on(self) -> None:
+        """Nothing is paused any more."""
+        for name in self.names():
+            self.steer(name, "operator", None)
 
     def lose_everything(self) -> None:
         """Forget all, promises included: from then on they bind nobody."""

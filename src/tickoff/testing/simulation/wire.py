@@ -40,6 +40,11 @@ class Faults:
     """By which their clocks go too fast or too slowly, at most."""
     clock_steps: float = 0.001
     """Calls at which the wall clock of the process is set, by up to `skew`."""
+    steered: float = 0.001
+    """Calls at which an operator pauses a name, resumes it, or takes it from its holder."""
+    store_steps: float = 0.0005
+    """Calls at which the clock of the store is set, by up to `store_skew` seconds."""
+    store_skew: float = 2.0
     amnesia: float = 0.0
     """Calls at which the store loses all it has, as a Redis without persistence does."""
 
@@ -55,6 +60,8 @@ NO_FAULTS = Faults(
     clock_steps=0,
     drift=0,
     skew=0,
+    steered=0,
+    store_steps=0,
 )
 
 
@@ -66,12 +73,17 @@ class Weather:
         self.faults = faults
         self.lose_everything: Callable[[], None] = _nothing
         self.revive: Callable[[], None] = _nothing
+        self.steer: Callable[[], None] = _nothing
+        self.go_on: Callable[[], None] = _nothing
+        self.store_skew = 0.0
+        """Seconds by which the store's clock is wrong."""
         self._cut: dict[str, float] = {}
 
     def calm(self) -> None:
         """No more faults from now on."""
-        self.faults = NO_FAULTS
+        self.faults, self.store_skew = NO_FAULTS, 0.0
         self._cut = {}
+        self.go_on()
 
     def strikes(self, share: float) -> bool:
         """Whether a fault of this share happens."""
@@ -95,6 +107,15 @@ class Weather:
         if self.strikes(self.faults.clock_steps):
             process.skew = hub.random.uniform(-self.faults.skew, self.faults.skew)
             hub.tell(f"its clock is set, now {process.skew:+.1f} s wrong")
+        self._befall_store()
+
+    def _befall_store(self) -> None:
+        hub = self.hub
+        if self.strikes(self.faults.steered):
+            self.steer()
+        if self.strikes(self.faults.store_steps):
+            self.store_skew = hub.random.uniform(-self.faults.store_skew, self.faults.store_skew)
+            hub.tell(f"the store's clock is set, now {self.store_skew:+.1f} s wrong")
         if self.strikes(self.faults.amnesia):
             hub.tell("the store loses everything")
             self.lose_everything()
@@ -163,6 +184,10 @@ class Wire:
     def history(self, name: str, limit: int = 100) -> list[Run]:
         """List runs."""
         return self._call("", lambda: self._store.history(name, limit))
+
+    def runs(self, names: Sequence[str], since: int) -> list[Run]:
+        """List the runs of several names."""
+        return self._call("", lambda: self._store.runs(names, since))
 
     def post(self, board: str, key: str, text: str, life: int) -> int:
         """Put a note on a board."""

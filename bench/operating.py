@@ -1,0 +1,62 @@
+"""How long a person waits: each command against 1,000 jobs, 100,000 runs and 100 servers, on each store."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from dev.servers import mariadb_server, postgres_server, redis_server  # noqa: E402
+from tests.seeded import seed  # noqa: E402
+
+COMMANDS: dict[str, list[str]] = {
+    "ls": ["ls"],
+    "ls --json": ["ls", "--json"],
+    "history": ["history", "job-0500"],
+    "explain": ["explain", "job-0500"],
+    "next": ["next", "job-0500"],
+    "pause": ["pause", "job-0500", "--why", "bench"],
+    "resume": ["resume", "job-0500"],
+    "trigger": ["trigger", "job-0500"],
+    "doctor": ["doctor"],
+}
+
+
+@contextmanager
+def urls() -> Iterator[dict[str, str]]:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        servers: list[Callable[[], object]] = [redis_server, postgres_server, mariadb_server]
+        started = [stack.enter_context(server()) for server in servers]  # type: ignore[arg-type,var-annotated]
+        yield {"sqlite": f"sqlite:///{folder}/tickoff.db"} | {one.name: one.url for one in started}
+
+
+def seconds(url: str, command: list[str]) -> float:
+    began = time.perf_counter()
+    full = [sys.executable, "-m", "tickoff", *command, "--url", url, "--namespace", "bench"]
+    done = subprocess.run(full, capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    start = min(seconds("memory://", ["ls"]) for _ in range(3))
+    print(f"{'an empty memory://':12} {start:6.2f} s  the program's own start")
+    with urls() as stores:
+        for name, url in stores.items():
+            seed(url, "bench")
+            print(f"\n{name}")
+            for label, command in COMMANDS.items():
+                print(f"  {label:10} {min(seconds(url, command) for _ in range(3)):6.2f} s")
+
+
+if __name__ == "__main__":
+    main()

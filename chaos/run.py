@@ -1,0 +1,167 @@
+"""One run: faults, then calm, then the histories against the promises."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from tickoff.testing import checker
+from tickoff.testing.history import Line, Op, Said, lines_of, ops_of
+
+from . import member
+from .nemesis import Fleet, schedule
+from .records import Records
+from .stores import STORES, Store
+
+SETTLING = 12.0
+"""Seconds of calm before all must go well again: the longest back-off, a claim, a sweep…"""
+
+CALM = 8.0
+"""…and in which it then must."""
+
+FINISHING = 60.0
+"""Seconds for the records to be done after that, on a busy machine."""
+
+
+@dataclass
+class Course:
+    """What a run came to."""
+
+    store: str
+    seconds: float
+    counts: dict[str, int] = field(default_factory=dict)
+    violations: list[str] = field(default_factory=list)
+    excerpt: str = ""
+
+
+def run(kind: str, folder: Path, seed: int, seconds: float, rows: int = 0) -> Course:
+    """A run on a store of its own."""
+    resource = _resource(folder)
+    with STORES[kind](folder) as store:
+        records = Records(store.records, rows or int(seconds * 20)) if store.records else None
+        part = member.Part("", "", resource, str(folder), seed, 0.0, records is not None)
+        fleet = Fleet(store, part)
+        try:
+            fleet.start()
+            fleet.suffer(schedule(seed, seconds, store))
+            time.sleep(SETTLING)
+            calm = _calm()
+            course = Course(kind, seconds, violations=fleet.check_alive())
+            course.violations += records.wait_until_done(FINISHING) if records else []
+        finally:
+            fleet.end()
+        if records:
+            course.violations += records.violations()
+    lines = lines_of(folder)
+    course.violations += _judged(lines, _accepted(resource), calm, store)
+    course.counts = _counted(lines, fleet.counts, records)
+    if store.forgets:
+        course.counts["starts too many, of ticks that the store forgot"] = _twice(lines)
+    course.excerpt = _excerpt(lines, course.violations)
+    return course
+
+
+def _resource(folder: Path) -> str:
+    """What the leases protect: a database of its own, which nothing befalls, and which keeps its own log."""
+    url = f"sqlite:///{folder}/resource.db"
+    engine = sa.create_engine(url)
+    with engine.begin() as db:
+        db.exec_driver_sql("PRAGMA journal_mode=WAL")
+        db.exec_driver_sql(
+            "CREATE TABLE accepted "
+            "(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT, fence INTEGER, process TEXT)"
+        )
+    engine.dispose()
+    return url
+
+
+def _accepted(resource: str) -> list[tuple[str, int]]:
+    engine = sa.create_engine(resource)
+    with engine.connect() as db:
+        rows = db.exec_driver_sql("SELECT name, fence FROM accepted ORDER BY id").all()
+    engine.dispose()
+    return [(row.name, row.fence) for row in rows]
+
+
+@dataclass(frozen=True)
+class Calm:
+    """When all had to go well, by the wall clock (ms) and by the monotonic one."""
+
+    wall: int
+    until: int
+    since: float
+
+
+def _calm() -> Calm:
+    since, wall = time.monotonic(), int(time.time() * 1000)
+    time.sleep(CALM)
+    return Calm(wall, wall + int(CALM * 1000), since)
+
+
+def _judged(lines: list[Line], accepted: list[tuple[str, int]], calm: Calm, store: Store) -> list[str]:
+    ops = ops_of(lines)
+    wrong = checker.fences_grow_as_seen([op for op in ops if op.line.verb == "race"])
+    wrong += checker.writes_go_on(accepted)
+    if not store.forgets:
+        starts = [(line.name, line.tick) for line in lines if line.verb == "start"]
+        wrong += checker.started_at_most(starts, member.TICKS)
+    wrong += _acknowledged(ops, accepted)
+    return wrong + _alive_again(lines, ops, calm)
+
+
+def _acknowledged(ops: list[Op], accepted: list[tuple[str, int]]) -> list[str]:
+    """Every write that was acknowledged is in the resource's log, and every one there was asked for."""
+    there = Counter(accepted)
+    told = Counter((op.line.name, op.line.fence) for op in ops if op.line.verb == "write" and op.ok)
+    asked = Counter((op.line.name, op.line.fence) for op in ops if op.line.verb == "write")
+    lost = [f"an acknowledged write of {name} with {fence} is lost" for name, fence in told - there]
+    return lost + [f"a write of {name} with {fence} was asked by nobody" for name, fence in there - asked]
+
+
+def _alive_again(lines: list[Line], ops: list[Op], calm: Calm) -> list[str]:
+    """Once the faults are over, every tick runs to its end and every lock can be had."""
+    wrong = []
+    for job, period in member.PERIODS.items():
+        first = calm.wall // period * period + period
+        due = range(first, calm.until - 3 * period, period)
+        ended = {line.tick for line in lines if line.verb == "end" and line.name == job}
+        wrong += checker.ended_by_now(job, due, ended)
+    held = {op.line.name for op in ops if op.line.verb == "race" and op.ok and op.begun > calm.since}
+    return wrong + [f"nobody won {name} after the faults" for name in member.LOCKS if name not in held]
+
+
+def _counted(lines: list[Line], blows: Counter[str], records: Records | None) -> dict[str, int]:
+    said = Counter((line.verb, line.said) for line in lines)
+    counts = {
+        "locks granted": said["race", Said.OK],
+        "races lost": said["race", Said.FAIL],
+        "races of unknown outcome": said["race", Said.UNKNOWN],
+        "ticks started": said["start", Said.OK],
+        "ticks ended well": said["end", Said.OK],
+        "fenced writes accepted": said["write", Said.OK],
+        "fenced writes refused": said["write", Said.FAIL],
+        "releases refused": said["release", Said.FAIL],
+    }
+    counts |= records.counts() if records else {}
+    return counts | {f"times: {kind}": times for kind, times in sorted(blows.items())}
+
+
+def _twice(lines: list[Line]) -> int:
+    starts = Counter((line.name, line.tick) for line in lines if line.verb == "start")
+    return sum(times - member.TICKS[job] for (job, _), times in starts.items() if times > member.TICKS[job])
+
+
+def _excerpt(lines: list[Line], violations: list[str]) -> str:
+    """What was written down about the numbers that the first violation names."""
+    if not violations:
+        return ""
+    named = {word for word in violations[0].split() if word.isdigit() and len(word) > 9}
+    found = [line for line in lines if named & {str(line.fence), str(line.tick)}]
+    return "\n".join(
+        f"  {line.at:.3f} {line.process} {line.verb} {line.said} {line.name} {line.fence} {line.tick}"
+        for line in found[:40]
+    )

@@ -1,0 +1,130 @@
+"""`tickoff ls` shows what there is."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from .opening import as_text, fleet, fleet_options, json_option
+
+if TYPE_CHECKING:
+    from ..status import Holding, JobStatus, LockStatus, Status
+
+_LIMITS = (24, 26, 24, 15)
+
+
+@click.command(short_help="List jobs, how they stand, and locks that are held.")
+@fleet_options
+@json_option
+def ls(url: str | None, namespace: str | None, app: str | None, as_json: bool) -> None:
+    """List jobs: schedule, last run, next tick, who is at work; and the locks that are held."""
+    with fleet(url, namespace, app) as jobs:
+        status = jobs.status()
+    click.echo(as_text(status) if as_json else "\n".join(_page(status)))
+
+
+def _page(status: Status) -> list[str]:
+    from ..words import clock, counted
+    from .paint import shortened, width
+
+    at = clock(status.at.astimezone().replace(microsecond=0))
+    there = f"{counted(len(status.servers), 'server')}, {counted(len(status.jobs), 'job')}"
+    lines = [shortened(f"{there}; {at}", width())]
+    if status.jobs:
+        lines += ["", *_jobs(status)]
+    if status.locks:
+        lines += ["", *_locks(status)]
+    return lines
+
+
+def _jobs(status: Status) -> list[str]:
+    from .paint import details, table
+
+    rows = [_row(job, status.at) for job in status.jobs]
+    head, *lines = table(("JOB", "SCHEDULE", "LAST RUN", "NEXT TICK"), rows, _LIMITS)
+    return [head] + [
+        line
+        for job, row in zip(status.jobs, lines, strict=True)
+        for line in (row, *(details(told) for told in _details(job, status.at)))
+    ]
+
+
+def _row(job: JobStatus, at: datetime) -> tuple[str, str, str, str]:
+    following = _paused() if job.paused else _ahead(job.next, at)
+    return job.name, job.schedule or "-", _last(job, at), following
+
+
+def _last(job: JobStatus, at: datetime) -> str:
+    """How the last one ended that is over; while one runs, all that is known is the last success."""
+    from .paint import painted
+
+    if job.last is not None:
+        return f"{painted(job.last.outcome)} {_ago(at - job.last.at)}"
+    return f"ok {_ago(at - job.success)}" if job.success else "-"
+
+
+def _details(job: JobStatus, at: datetime) -> list[str]:
+    """What does not fit into a row, and is not always so."""
+    from ..words import time_of_day
+    from .paint import paint
+
+    told = []
+    if job.running:
+        told.append(f"running on {_holding(job.running, at)}")
+    if job.retrying:
+        told.append("failed, and will be started again")
+    if job.paused:
+        since = time_of_day(job.paused.since.astimezone().replace(microsecond=0))
+        told.append(f"paused since {since} by {job.paused.by}: {job.paused.why}")
+    if job.differing:
+        told.append(paint("servers differ in what it is: tickoff doctor tells how", "red"))
+    if not job.servers and job.schedule:
+        told.append(paint("no server that carries it is there", "red"))
+    return told
+
+
+def _locks(status: Status) -> list[str]:
+    from .paint import details, table
+
+    rows = [(lock.name,) for lock in status.locks]
+    head, *names = table(("LOCK",), rows, (78,))
+    held = [details(_held(lock, status.at)) for lock in status.locks]
+    return [head, *(line for pair in zip(names, held, strict=True) for line in pair)]
+
+
+def _held(lock: LockStatus, at: datetime) -> str:
+    return f"held by {_holding(lock.holder, at)}"
+
+
+def _holding(holder: Holding, at: datetime) -> str:
+    """Who, since when, and how long the lease lasts unless renewed."""
+    from ..words import server, time_of_day
+
+    since = ""
+    if holder.since is not None:
+        since = f" since {time_of_day(holder.since.astimezone().replace(microsecond=0))}"
+    asked = " (asked for by hand)" if holder.manual else ""
+    return f"{server(holder.owner)}{since}, lease left {_words(holder.until - at)}{asked}"
+
+
+def _ahead(instant: datetime | None, at: datetime) -> str:
+    return "-" if instant is None else f"in {_words(instant - at)}"
+
+
+def _ago(gap: timedelta) -> str:
+    return f"{_words(gap)} ago"
+
+
+def _paused() -> str:
+    from .paint import paint
+
+    return paint("paused", "yellow")
+
+
+def _words(gap: timedelta) -> str:
+    """The largest unit only, which is enough in a table."""
+    from ..words import length
+
+    return " ".join(length(max(0, round(gap.total_seconds() * 1000))).split()[:2])

@@ -1,0 +1,1 @@
+"""What happens to ticks, told to other programs: each a thin subscriber of `jobs.on(...)`."""

@@ -1,0 +1,1 @@
+"""The programs of examples/, run as users run them, against real servers."""
