@@ -56,9 +56,10 @@ def run(kind: str, folder: Path, seed: int, seconds: float, rows: int = 0) -> Co
             fleet.end()
         if records:
             course.violations += records.violations()
+            course.counts = records.counts()
     lines = lines_of(folder)
     course.violations += _judged(lines, _accepted(resource), calm, store)
-    course.counts = _counted(lines, fleet.counts, records)
+    course.counts = _counted(lines, fleet.counts, course.counts)
     if store.forgets:
         course.counts["starts too many, of ticks that the store forgot"] = _twice(lines)
     course.excerpt = _excerpt(lines, course.violations)
@@ -134,7 +135,7 @@ def _alive_again(lines: list[Line], ops: list[Op], calm: Calm) -> list[str]:
     return wrong + [f"nobody won {name} after the faults" for name in member.LOCKS if name not in held]
 
 
-def _counted(lines: list[Line], blows: Counter[str], records: Records | None) -> dict[str, int]:
+def _counted(lines: list[Line], blows: Counter[str], records: dict[str, int]) -> dict[str, int]:
     said = Counter((line.verb, line.said) for line in lines)
     counts = {
         "locks granted": said["race", Said.OK],
@@ -146,7 +147,7 @@ def _counted(lines: list[Line], blows: Counter[str], records: Records | None) ->
         "fenced writes refused": said["write", Said.FAIL],
         "releases refused": said["release", Said.FAIL],
     }
-    counts |= records.counts() if records else {}
+    counts |= records
     return counts | {f"times: {kind}": times for kind, times in sorted(blows.items())}
 
 

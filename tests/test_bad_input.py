@@ -316,28 +316,15 @@ def test_no_two_names_share_a_key_on_any_store(jobs: Tickoff) -> None:
 
 CANNOT_BE_MADE = {
     "sqlite": set[str](),
-    "postgres": {"😀" * 200, "x" * 200},
-    "mariadb": {"😀", "😀" * 200, "x" * 200},
+    "postgres": set[str](),
+    "mariadb": {"😀"},
 }
-"""Names that the database itself refuses, or cuts."""
+"""Names that the database itself refuses."""
 
 HARD_TO_REFLECT = {"`x`"}
 """SQLAlchemy finds such a column by another name on MariaDB: it is refused as one that is not there."""
 
-TABLES = [
-    *NAMES,
-    "quo'te",
-    "back\\slash",
-    ":name",
-    "%(x)s",
-    "%%",
-    "?",
-    "$1",
-    "select",
-    "a.b",
-    "a,b",
-    "a\u200bb",
-]
+TABLES = ["%s", "\\", "-x", "'; drop table t; --", '"x"', "`x`", "שלום", ":name", "a.b", "😀", "select"]
 
 
 @pytest.mark.parametrize("kind", DATABASES)
@@ -348,10 +335,11 @@ def test_tables_and_columns_of_any_name_are_worked(
     with database(kind, request, tmp_path) as engine:
         bystander = _table(engine, "t", "id", "answer")
         for name in TABLES:
-            if name not in CANNOT_BE_MADE[kind]:
-                _worked(engine, _table(engine, name, "id", "answer"), "state")
-            if name not in CANNOT_BE_MADE[kind] | HARD_TO_REFLECT:
-                _worked(engine, _table(engine, "plain", f"{name}k", f"{name}r"), f"{name}s")
+            if name in CANNOT_BE_MADE[kind]:
+                continue
+            columns = [f"{name}{end}" for end in ("k", "r", "s")]
+            key, answer, status = ["id", "answer", "state"] if name in HARD_TO_REFLECT else columns
+            _worked(engine, _table(engine, name, key, answer), status)
         with engine.connect() as connection:
             assert connection.execute(sa.select(sa.func.count()).select_from(bystander)).scalar() == 5
 

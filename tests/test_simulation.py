@@ -35,8 +35,8 @@ def define(jobs: Tickoff) -> None:
             sleep(2)
             lease.release()
 
-    jobs.every("9s", ttl="6s", name="left")(with_lock)
-    jobs.every("9s", ttl="6s", name="right")(with_lock)
+    jobs.every("24s", ttl="6s", name="left")(with_lock)
+    jobs.every("24s", ttl="6s", name="right")(with_lock)
 
     @jobs.every("10s", ttl="6s", attempts=3)
     def retried(tick) -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ..clocks import elapsed
 from ..loops import Loop
 from ..names import new_token, owner
-from ..tables.base import Batch, Done, Key, RecordTable, Settled, State, Verdict
+from ..tables.base import Batch, Deferred, Done, Key, RecordTable, Settled, State, Verdict
 from .job import RecordJob
 from .worker import Worker
 
@@ -155,5 +155,5 @@ def _text(key: Key) -> str:
 
 
 def _kind(verdict: Verdict) -> str:
-    said = verdict.why if hasattr(verdict, "why") else getattr(verdict, "error", "")
+    said = verdict.why if isinstance(verdict, Deferred) else getattr(verdict, "error", "")
     return re.sub(r"\d+", "#", str(said))[:80]

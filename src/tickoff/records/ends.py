@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..clocks import elapsed
@@ -40,7 +40,7 @@ class Ends:
         if self._job.per_call is None:
             self._provider.answered(call, [blame.answered(self._job, call.records[0], value)], now)
             return
-        items = value if isinstance(value, list | tuple) else ()
+        items = value if isinstance(value, list | tuple) and _holds_errors(value) else ()
         self._obey((item for item in items if isinstance(item, BaseException)), now)
         verdicts = blame.answered_all(self._job, call.records, value)
         if items and all(map(_is_failure, items)) and len(items) == len(call.records):
@@ -78,6 +78,11 @@ class Ends:
         level = logging.ERROR if first else logging.DEBUG
         about = {"job": self._job.name}
         _log.log(level, "%s: %s", self._job.name, in_short(error), exc_info=error, extra=about)
+
+
+def _holds_errors(items: Sequence[Any]) -> bool:
+    """Whether an exception is among them; they are of few types, so that is quickly said."""
+    return any(issubclass(kind, BaseException) for kind in set(map(type, items)))
 
 
 def _is_failure(item: Any) -> bool:

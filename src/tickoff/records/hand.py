@@ -29,7 +29,8 @@ class Hand:
     def __init__(self, job: RecordJob) -> None:
         self._per_call = job.records_per_call
         self._concurrency = job.concurrency
-        self._changed = threading.Condition(threading.Lock())
+        self._guard = threading.Lock()
+        self._changed = threading.Condition(self._guard)
         self._ready = Ready(self._per_call)
         self._running: set[Call] = set()
         self._abandoned: set[Call] = set()
@@ -58,12 +59,12 @@ class Hand:
 
     def take(self, now: float) -> Call | None:
         """The next call to make, None when there is none at this instant."""
-        with self._changed:
+        with self._guard:
             return self._take(now)
 
     def wait(self, clock: Callable[[], float]) -> Call | None:
         """The next call to make, waiting for it; None when the hand was closed."""
-        with self._changed:
+        with self._guard:
             while not self._closed:
                 call = self._take(clock())
                 if call is not None:
@@ -78,17 +79,17 @@ class Hand:
 
         False when that was decided before, because it took too long.
         """
-        with self._changed:
+        with self._guard:
             return self._leaves(call) and self._decide(call, verdicts)
 
     def abandon(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
         """Decide on a call that goes on running: it keeps its place among those that may run."""
-        with self._changed:
+        with self._guard:
             return self._leaves(call, goes_on=True) and self._decide(call, verdicts)
 
     def doubt(self, call: Call, verdicts: Sequence[Verdict], *, goes_on: bool = False) -> bool:
         """Take in a failure that may be the provider's: it waits to be blamed, and stays in flight."""
-        with self._changed:
+        with self._guard:
             if not self._leaves(call, goes_on=goes_on):
                 return False
             self._doubtful.append((call, verdicts))
@@ -96,14 +97,14 @@ class Hand:
 
     def blame_records(self) -> None:
         """The failures in doubt were the records' own."""
-        with self._changed:
+        with self._guard:
             doubtful, self._doubtful = self._doubtful, []
             for call, verdicts in doubtful:
                 self._decide(call, verdicts)
 
     def blame_provider(self, why: str, wait: float) -> None:
         """The failures in doubt were the provider's: their records wait and are tried again, uncharged."""
-        with self._changed:
+        with self._guard:
             doubtful, self._doubtful = self._doubtful, []
             for call, _ in doubtful:
                 self._decide(call, [Deferred(record.key, why, wait) for record in call.records])
@@ -120,7 +121,7 @@ class Hand:
 
     def nudge(self, callers: int) -> bool:
         """So many calls may start: wake as many who wait for that; whether somebody was waiting."""
-        with self._changed:
+        with self._guard:
             if not self._ready or self._unwritten.answers >= self.unwritten_limit:
                 return False
             waiting = bool(self._waiting) or self.is_awaited()
@@ -130,28 +131,28 @@ class Hand:
 
     def untake(self, call: Call) -> None:
         """Nothing is to be said of this call: its records go back as they were."""
-        with self._changed:
+        with self._guard:
             if call in self._running:
                 self._running.discard(call)
                 self._put_back(call.claim, [record.key for record in call.records])
 
     def calls(self) -> list[Call]:
         """Those that run now."""
-        with self._changed:
+        with self._guard:
             return list(self._running)
 
     # What the claimer needs.
 
     def add(self, claim: Claim) -> None:
         """Take a claim in hand."""
-        with self._changed:
+        with self._guard:
             self._claims.add(claim)
             self._ready.add(claim)
             self._tell()
 
     def drop_ready(self) -> None:
         """Nothing more is to be started: what is ready goes back."""
-        with self._changed:
+        with self._guard:
             self._back_if(lambda _claim: True)
 
     @property
@@ -173,19 +174,19 @@ class Hand:
 
     def claims(self) -> list[Claim]:
         """Those of which anything is left."""
-        with self._changed:
+        with self._guard:
             return list(self._claims)
 
     def renewed(self, claims: Iterable[Claim], sent: float) -> None:
         """These are good for another TTL."""
-        with self._changed:
+        with self._guard:
             for claim in claims:
                 claim.good_from(sent)
             self._tell()
 
     def lose(self, claim: Claim) -> None:
         """It is no longer wholly ours: nothing of it is started any more."""
-        with self._changed:
+        with self._guard:
             claim.lost = True
             claim.deadline = float("-inf")
             self._back_if(lambda held: held is claim)
@@ -194,19 +195,19 @@ class Hand:
 
     def collect(self) -> list[Flush]:
         """Take what is to be written; it counts as unwritten until `written` or `not_written`."""
-        with self._changed:
+        with self._guard:
             return self._unwritten.collect()
 
     def written(self, flush: Flush, again: Sequence[Verdict]) -> None:
         """It is written or refused, except `again`, which has to be tried once more."""
-        with self._changed:
+        with self._guard:
             self._unwritten.written(flush, again)
             self._close_if_done(flush.claim)
             self._tell()
 
     def not_written(self, flush: Flush) -> None:
         """The database did not answer: all of it has to be tried once more, as the flusher knows."""
-        with self._changed:
+        with self._guard:
             self._unwritten.not_written(flush)
 
     @property
@@ -227,12 +228,12 @@ class Hand:
     @property
     def held(self) -> int:
         """How many records are in hand, in whatever way."""
-        with self._changed:
+        with self._guard:
             return sum(claim.open for claim in self._claims)
 
     def close(self) -> None:
         """No call starts any more."""
-        with self._changed:
+        with self._guard:
             self._closed = True
             self._back_if(lambda _claim: True)
             for call, _ in self._doubtful:

@@ -1,11 +1,11 @@
-"""Records to be called next: as they were claimed, and before them the halves of calls that raised."""
+"""Records to be called next: claim by claim, and before them the halves of calls that raised."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ..tables.base import Key, Record
+from ..tables.base import Key
 from .claim import Call, Claim
 
 
@@ -14,18 +14,20 @@ class Ready:
 
     def __init__(self, per_call: int) -> None:
         self._per_call = per_call
-        self._records: deque[tuple[Claim, Record]] = deque()
+        self._claims: deque[Claim] = deque()
+        self._unstarted = 0
         self._halves: list[Call] = []
 
     def __len__(self) -> int:
-        return len(self._records)
+        return self._unstarted
 
     def __bool__(self) -> bool:
-        return bool(self._records or self._halves)
+        return bool(self._claims or self._halves)
 
     def add(self, claim: Claim) -> None:
         """All records of a claim."""
-        self._records.extend((claim, record) for record in claim.records)
+        self._claims.append(claim)
+        self._unstarted += claim.unstarted
 
     def split(self, call: Call) -> None:
         """Call its records again, in two halves: one of them may be to blame."""
@@ -34,7 +36,7 @@ class Ready:
 
     def startable(self, now: float) -> bool:
         """Whether there is a call that may be made while its claim is good."""
-        return self._half_is_good(now) or (bool(self._records) and self._records[0][0].deadline > now)
+        return self._half_is_good(now) or (bool(self._claims) and self._claims[0].deadline > now)
 
     def take(self, now: float) -> Call:
         """The next call, of which there is one."""
@@ -42,24 +44,25 @@ class Ready:
             call = self._halves.pop()
             call.started = now
             return call
-        claim, record = self._records.popleft()
-        return Call(claim, (record,) if self._per_call == 1 else self._with_neighbours(claim, record), now)
+        claim = self._claims[0]
+        records = claim.start(self._per_call)
+        self._unstarted -= len(records)
+        if not claim.unstarted:
+            self._claims.popleft()
+        return Call(claim, records, now)
 
     def drop_if(self, wanted: Callable[[Claim], bool]) -> list[tuple[Claim, Sequence[Key]]]:
         """Take out what belongs to such claims."""
-        records = [one for one in self._records if wanted(one[0])]
+        claims = [claim for claim in self._claims if wanted(claim)]
         halves = [half for half in self._halves if wanted(half.claim)]
-        if records:
-            self._records = deque(one for one in self._records if not wanted(one[0]))
+        for claim in claims:
+            self._claims.remove(claim)
+            self._unstarted -= claim.unstarted
         self._halves = [half for half in self._halves if half not in halves]
-        dropped: list[tuple[Claim, Sequence[Key]]] = [(claim, [record.key]) for claim, record in records]
+        dropped: list[tuple[Claim, Sequence[Key]]] = [
+            (claim, [record.key for record in claim.start(claim.unstarted)]) for claim in claims
+        ]
         return dropped + [(half.claim, [record.key for record in half.records]) for half in halves]
 
     def _half_is_good(self, now: float) -> bool:
         return bool(self._halves) and self._halves[-1].claim.deadline > now
-
-    def _with_neighbours(self, claim: Claim, record: Record) -> Sequence[Record]:
-        records = [record]
-        while len(records) < self._per_call and self._records and self._records[0][0] is claim:
-            records.append(self._records.popleft()[1])
-        return records
