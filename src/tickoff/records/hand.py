@@ -29,12 +29,12 @@ class Hand:
         self._guard = threading.Lock()
         self._changed = threading.Condition(self._guard)
         self._ready: deque[Claim] = deque()
+        self._unstarted = 0
         self._halves: list[Call] = []
         self._running: set[Call] = set()
         self._abandoned: set[Call] = set()
         self._claims: set[Claim] = set()
         self._unwritten = Unwritten()
-        self._unstarted = 0
         self._waiting = 0
         self._closed = False
         self.flush = self._per_call
