@@ -267,7 +267,6 @@ def test_a_lease_taken_away_cancels_async_work(jobs: Tickoff, name: str) -> None
 
 def test_a_cancelled_task_settles_its_tick(jobs: Tickoff, name: str) -> None:
     """Who cancels gets a cancelled task; the tick is over, and nobody runs it again."""
-
     begun = asyncio.Event()
 
     @jobs.once(name, cron=YEARLY)
