@@ -94,7 +94,7 @@ class Member:
             concurrency=4,
         )
         def enrich(row: Any) -> str:
-            time.sleep(0.02)
+            time.sleep(0.2)
             return f"a{row.id}"
 
     def _tick(self, job: str, tick: Tick, length: float) -> None:

@@ -42,7 +42,7 @@ def run(kind: str, folder: Path, seed: int, seconds: float, rows: int = 0) -> Co
     """A run on a store of its own."""
     resource = _resource(folder)
     with STORES[kind](folder) as store:
-        records = Records(store.records, rows or int(seconds * 20)) if store.records else None
+        records = Records(store.records, rows or int(seconds * 100)) if store.records else None
         part = member.Part("", "", resource, str(folder), seed, 0.0, records is not None)
         fleet = Fleet(store, part)
         try:
