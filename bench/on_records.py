@@ -14,20 +14,25 @@ import pymysql
 
 from bench.ratios import Contender
 from tickoff import Tickoff
+from tickoff.records.worker import Worker
 
-BARE = "bare loop"
+BARE = "bare loop, 500 at a time"
+BARE_LARGE = "bare loop, 1,000 at a time"
 OURS = "Tickoff, a record per call"
 OURS_ASYNC = "Tickoff, a record per call, async def"
 OURS_BATCHED = "Tickoff, 500 records per call"
 
-BATCH = 500
+BATCH, LARGE = 500, 1000
+"""What one call gets, and what a worker claims at most."""
 
 _TABLE = (
     "CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20), "
     "status varchar(20) NOT NULL DEFAULT 'PENDING', claim varchar(72), until {})"
 )
-_FRESH = "CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20))"
-_DROP = "DROP TABLE IF EXISTS bench_contacts"
+FRESH = "CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20))"
+DROP = "DROP TABLE IF EXISTS bench_contacts"
+
+Answer = Callable[[Any], str]
 
 Loop = Callable[[], int]
 """One claim and its completion; how many records it did."""
@@ -45,47 +50,55 @@ class Database:
     def fill(self, rows: int) -> None:
         raise NotImplementedError
 
-    def loop(self, answer: Callable[[Any], str]) -> Loop:
+    def loop(self, answer: Answer, size: int) -> Loop:
         raise NotImplementedError
 
     def contenders(self) -> list[Contender]:
-        """The bare loop first."""
+        """The bare loops first."""
         return [
-            Contender(BARE, self._bare),
+            Contender(BARE, lambda rows: self._bare(rows, BATCH)),
+            Contender(BARE_LARGE, lambda rows: self._bare(rows, LARGE)),
             Contender(OURS, lambda rows: self._ours(rows, _answer)),
             Contender(OURS_ASYNC, lambda rows: self._ours(rows, _answer_async)),
             Contender(OURS_BATCHED, lambda rows: self._ours(rows, _answers, per_call=BATCH)),
         ]
 
-    def _bare(self, rows: int) -> float:
-        self.run(_DROP)
+    def _bare(self, rows: int, size: int) -> float:
+        self.run(DROP)
         self.run(_TABLE.format(self.instant))
         self.fill(rows)
-        once, left = self.loop(_answer), rows
+        once, left = self.loop(_answer, size), rows
         begun = time.perf_counter()
         while left:
             left -= once()
         return time.perf_counter() - begun
 
     def _ours(self, rows: int, work: Callable[..., Any], **options: Any) -> float:
-        self.run(_DROP)
-        self.run(_FRESH)
+        self.run(DROP)
+        self.run(FRESH)
         self.fill(rows)
         jobs = Tickoff("memory://", database=self.url)
         jobs.each("bench_contacts", status="status", result="answer", name="bench", **options)(work)
         with jobs.records("bench") as records:
             records.table.install()
-            begun = time.perf_counter()
             worker = records.worker()
             worker.start()
-            while worker.report.counts.done < rows:
-                time.sleep(0.002)
-            spent = time.perf_counter() - begun
+            before = _until(worker, rows // 10)  # by now it is connected, and claims as much as it will
+            begun = time.perf_counter()
+            did = _until(worker, rows) - before
+            spent = (time.perf_counter() - begun) * rows / did
             worker.stop()
         jobs.close()
         return spent
 
     instant = "timestamp"
+
+
+def _until(worker: Worker, done: int) -> int:
+    """Wait until so many are done; how many are."""
+    while worker.report.counts.done < done:
+        time.sleep(0.01)
+    return worker.report.counts.done
 
 
 def _answer(_row: Any) -> str:
@@ -101,13 +114,14 @@ def _answers(rows: Sequence[Any]) -> list[str]:
 
 
 class Postgres(Database):
-    """psycopg; one statement to claim, one to complete."""
+    """psycopg; one statement to claim, one to complete, by plans that walk the key."""
 
     instant = "timestamptz"
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.connection = psycopg.connect(url, autocommit=True)
+        self.run("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
 
     def run(self, sql: str) -> None:
         self.connection.execute(sql.encode())
@@ -118,13 +132,13 @@ class Postgres(Database):
         )
         self.run("VACUUM ANALYZE bench_contacts")
 
-    def loop(self, answer: Callable[[Any], str]) -> Loop:
-        floor = 0
+    def loop(self, answer: Answer, size: int) -> Loop:
+        floor, claim = 0, _PG_CLAIM.replace(b"LIMIT 500", b"LIMIT %d" % size)
 
         def once() -> int:
             nonlocal floor
             token = secrets.token_hex(16)
-            rows = self.connection.execute(_PG_CLAIM, (floor, token)).fetchall()
+            rows = self.connection.execute(claim, (floor, token)).fetchall()
             floor = max(row[0] for row in rows)
             answers = [answer(row) for row in rows]
             self.connection.execute(_PG_COMPLETE, ([row[0] for row in rows], answers, token))
@@ -164,15 +178,15 @@ class MariaDB(Database):
     def fill(self, rows: int) -> None:
         self.run(f"INSERT INTO bench_contacts (id, phone) SELECT seq, concat('p', seq) FROM seq_1_to_{rows}")
 
-    def loop(self, answer: Callable[[Any], str]) -> Loop:
-        floor = 0
+    def loop(self, answer: Answer, size: int) -> Loop:
+        floor, pick = 0, _MY_PICK.replace("LIMIT 500", f"LIMIT {size}")
 
         def once() -> int:
             nonlocal floor
             token = secrets.token_hex(16)
             with self.connection.cursor() as cursor:
                 cursor.execute("BEGIN")
-                cursor.execute(_MY_PICK, (floor,))
+                cursor.execute(pick, (floor,))
                 rows = cursor.fetchall()
                 ids = [row[0] for row in rows]
                 cursor.execute(_MY_CLAIM, (token, ids))
@@ -217,14 +231,14 @@ class SQLite(Database):
         self.connection.executemany("INSERT INTO bench_contacts (id, phone) VALUES (?, ?)", inserted)
         self.run("COMMIT")
 
-    def loop(self, answer: Callable[[Any], str]) -> Loop:
-        floor = 0
+    def loop(self, answer: Answer, size: int) -> Loop:
+        floor, pick = 0, _LITE_PICK.replace("LIMIT 500", f"LIMIT {size}")
 
         def once() -> int:
             nonlocal floor
             token, execute = secrets.token_hex(16), self.connection.execute
             execute("BEGIN IMMEDIATE")
-            rows = execute(_LITE_PICK, (floor,)).fetchall()
+            rows = execute(pick, (floor,)).fetchall()
             self.connection.executemany(_LITE_CLAIM, [(token, row[0]) for row in rows])
             execute("COMMIT")
             floor = rows[-1][0]

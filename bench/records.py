@@ -1,81 +1,119 @@
 """Records beside a bare claim-and-complete loop over the driver; exits 1 when a gate is missed.
 
 The function does nothing, so what is measured is what Tickoff adds: its bookkeeping, and what overlapping
-claims with the work takes off again. `--flat ROWS` measures instead whether rate and memory stay flat.
+claims with the work takes off again. `--drain` and `--fleet` also drain a large table on PostgreSQL, by one
+process and by many, and watch rate, memory, repeated calls and deadlocks.
 """
 
 from __future__ import annotations
 
-import resource
 import sys
 import tempfile
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # this file is run as a script
 
 from dev.servers import mariadb_server, postgres_server  # noqa: E402
 
-from bench import on_records, report  # noqa: E402
-from bench.on_records import BARE, OURS, OURS_ASYNC, OURS_BATCHED, Database  # noqa: E402
+from bench import on_drains, on_records, report  # noqa: E402
+from bench.on_records import BARE, BARE_LARGE, OURS, OURS_ASYNC, OURS_BATCHED, Database  # noqa: E402
 from bench.ratios import Rule, Section, take_turns  # noqa: E402
-from tickoff import Tickoff  # noqa: E402
 
 GATE, GATE_BATCHED = 1 / 0.5, 1 / 0.7
 """Seconds per record beside those of the bare loop: half its rate per record, seven tenths in batches."""
 
-RULES = (Rule(OURS, BARE, GATE), Rule(OURS_ASYNC, BARE), Rule(OURS_BATCHED, BARE, GATE_BATCHED))
+RULES = (
+    Rule(OURS, BARE, GATE),
+    Rule(OURS_ASYNC, BARE, GATE),
+    Rule(OURS_BATCHED, BARE, GATE_BATCHED),
+    Rule(OURS_BATCHED, BARE_LARGE),
+)
+
+
+FLAT, LAST_TENTH = 0.75, 0.9
+"""Of the rate in a small table and of the first tenth's rate: what a large table and the last tenth keep."""
+
+SMALL = 10_000
+
+SETTINGS = (
+    "PostgreSQL with fsync on, MariaDB flushing its log once a second, SQLite in WAL mode; the store of the "
+    "leases in memory; all on the measuring machine, over loopback; a figure in ms is for one record"
+)
 
 
 def main() -> int:
-    """Measure, print; the exit status."""
+    """Measure, print, and write where asked; the exit status."""
     options = _options()
+    context = replace(report.Context.of_now(" ".join(sys.argv[1:]), "bench/records.py"), settings=SETTINGS)
+    sections: list[Section] = []
     for kind in options.only or ("postgres", "sqlite", "mariadb"):
         with database(kind) as opened:
-            if options.flat:
-                flat(kind, opened, options.flat)
-            elif not compare(kind, opened, options):
-                options.missed = True
-    return 1 if options.missed else 0
+            sections.append(compare(kind, opened, options))
+            if kind == "postgres":
+                sections += long_runs(opened, options)
+    if options.write:
+        report.rewrite(ROOT / "docs" / "performance.md", context, sections)
+    missed = [line for section in sections for line in report.misses(section)]
+    print("\n".join(["", *missed] if missed else ["", "all gates met"]))
+    return 1 if missed else 0
 
 
-def compare(kind: str, opened: Database, options: Namespace) -> bool:
-    """All contenders in turns; whether the gates are met. Only PostgreSQL's are gates."""
+def compare(kind: str, opened: Database, options: Namespace) -> Section:
+    """All contenders in turns. Only PostgreSQL's rules are gates."""
     rules = RULES if kind == "postgres" else [Rule(rule.of, rule.to) for rule in RULES]
-    section = Section(
-        f"Records on {kind}", take_turns(opened.contenders(), options.rounds, options.rows), rules
+    times = take_turns(opened.contenders(), options.rounds, options.rows)
+    section = Section(f"Records on {kind}", times, rules)
+    print(report.as_text(section), flush=True)
+    for label, spent in times.items():
+        print(f"  {label}: {1 / median(spent):,.0f} records/s", flush=True)
+    return section
+
+
+def long_runs(opened: Database, options: Namespace) -> list[Section]:
+    """A large table drained by one worker, and by many."""
+    sections = []
+    if options.drain:
+        sections += [drained(opened, options.drain), beside(opened, options.drain)]
+    if options.fleet:
+        told = on_drains.fleet(opened, options.rows * 5, options.fleet)
+        sections.append(_told("Records on postgres, many processes", told, spoilt=not told.endswith(CLEAN)))
+    return sections
+
+
+CLEAN = " 0 calls repeated, 0 deadlocks"
+
+
+def drained(opened: Database, rows: int) -> Section:
+    """Whether rate and memory stay flat."""
+    tenths = on_drains.drain(opened, rows)
+    share = tenths[-1].rate / tenths[0].rate
+    rates = ", ".join(f"{tenth.rate:,.0f}" for tenth in tenths)
+    memory = ", ".join(str(tenth.memory) for tenth in tenths)
+    told = (
+        f"{rates} records/s, tenth by tenth, the last at {share:.2f} of the first's rate "
+        f"(gate ≥ {LAST_TENTH}); memory after each: {memory} MiB"
     )
-    print(report.as_text(section))
-    for label, times in section.times.items():
-        print(f"  {label}: {1 / sorted(times)[len(times) // 2]:,.0f} records/s")
-    return not report.misses(section)
+    return _told(f"A drain of {rows:,} records on postgres", told, spoilt=share < LAST_TENTH)
 
 
-def flat(kind: str, opened: Database, rows: int) -> None:
-    """Drain so many rows: the rate of each tenth, and the memory of the process after it."""
-    opened.run("DROP TABLE IF EXISTS bench_contacts")
-    opened.run("CREATE TABLE bench_contacts (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20))")
-    opened.fill(rows)
-    jobs = Tickoff("memory://", database=opened.url)
-    jobs.each("bench_contacts", status="status", result="answer", name="bench")(on_records._answer)
-    with jobs.records("bench") as records:
-        records.table.install()
-        worker = records.worker()
-        worker.start()
-        print(f"\n{kind}, {rows:,} rows: records/s and peak memory of the process, tenth by tenth")
-        for tenth in range(1, 11):
-            begun, before = time.perf_counter(), worker.report.counts.done
-            while worker.report.counts.done < rows * tenth // 10:
-                time.sleep(0.005)
-            did, spent = worker.report.counts.done - before, time.perf_counter() - begun
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            print(f"  {tenth:2}  {did / max(spent, 1e-6):10,.0f}/s  {peak:5} MiB", flush=True)
-        worker.stop()
-    jobs.close()
+def beside(opened: Database, rows: int) -> Section:
+    """Whether a large table is as fast as a small one, in turns."""
+    sizes = ((rows, SMALL * 10), (SMALL, SMALL))
+    rates = [[on_drains.rate_beside(opened, *size) for size in sizes] for _ in range(3)]
+    share = median(large / small for large, small in rates)
+    told = f"{share:.2f} of the rate in a table of {SMALL:,} (gate ≥ {FLAT}), over its first {SMALL * 10:,}"
+    return _told(f"Records in a table of {rows:,} on postgres", told, spoilt=share < FLAT)
+
+
+def _told(title: str, told: str, *, spoilt: bool) -> Section:
+    print(f"\n{title}: {told}{' MISSED' if spoilt else ''}", flush=True)
+    return Section(title, {}, (), f"{told}{' **missed**' if spoilt else ''}", spoilt)
 
 
 @contextmanager
@@ -97,10 +135,9 @@ def _options() -> Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=40_000, help="records per contender and round")
     parser.add_argument("--only", nargs="*", choices=["postgres", "sqlite", "mariadb"])
-    parser.add_argument(
-        "--flat", type=int, metavar="ROWS", help="drain so many rows, and watch rate and memory"
-    )
-    parser.set_defaults(missed=False)
+    parser.add_argument("--drain", type=int, metavar="ROWS", help="also drain so many rows")
+    parser.add_argument("--fleet", type=int, metavar="N", help="also drain with so many processes")
+    parser.add_argument("--write", action="store_true", help="rewrite the figures in docs/performance.md")
     return parser.parse_args()
 
 

@@ -267,15 +267,16 @@ def test_a_lease_taken_away_cancels_async_work(jobs: Tickoff, name: str) -> None
 
 def test_a_cancelled_task_settles_its_tick(jobs: Tickoff, name: str) -> None:
     """Who cancels gets a cancelled task; the tick is over, and nobody runs it again."""
+    begun = asyncio.Event()
 
     @jobs.once(name, cron=YEARLY)
     async def work() -> None:
+        begun.set()
         await asyncio.sleep(30)
 
     async def main() -> None:
         task = asyncio.ensure_future(work())
-        while not await asyncio.to_thread(lambda: jobs.store.read([name])[0].ok):
-            await asyncio.sleep(0.01)
+        await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -10,6 +10,9 @@ from .clocks import elapsed, sleep
 _LOOK = 0.02
 """Seconds between two looks at whether what runs has ended."""
 
+_FAREWELL = 1.0
+"""Seconds that work which was told to stop has to do so, before it is left behind."""
+
 
 class Service(Protocol):
     """Something that works in threads of its own between start and stop."""
@@ -35,8 +38,13 @@ def wind_down(services: Sequence[Service], grace: float, hurry: Callable[[], boo
     """Take on nothing new, let what runs end within the grace unless there is a hurry, then cancel it."""
     for service in services:
         service.quiet()
-    deadline = elapsed() + grace
-    while elapsed() < deadline and not hurry() and any(service.busy() for service in services):
-        sleep(_LOOK)
+    _wait(services, grace, hurry)
     for service in services:
         service.stop()
+    _wait(services, _FAREWELL, lambda: False)
+
+
+def _wait(services: Sequence[Service], limit: float, hurry: Callable[[], bool]) -> None:
+    deadline = elapsed() + limit
+    while elapsed() < deadline and not hurry() and any(service.busy() for service in services):
+        sleep(_LOOK)

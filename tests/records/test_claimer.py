@@ -197,3 +197,14 @@ def test_a_claim_holds_half_a_second_of_work() -> None:
     assert [appetite.measure(11_000 + 100_000 * i, 3.0 + i) for i in (1, 2, 3)] == [256, 1000, 1000]
     assert appetite.measure(311_020, 7.0) == 10
     assert appetite.measure(311_021, 8.0) == 4
+
+
+def test_a_claim_that_follows_another_at_once_does_not_take_the_work_for_slow() -> None:
+    """All calls wait for a flush then: a dozen records finished in between say nothing of the rate."""
+    appetite = Appetite(at_once=1)
+    appetite.measure(0, 100.0)
+    for finished in range(1_000, 9_000, 1_000):
+        size = appetite.measure(finished, 100.0 + finished / 10_000)
+    assert size == 1000
+    assert appetite.measure(8_012, 100.9) == 1000
+    assert appetite.measure(8_013, 103.0) < 1000, "two seconds with hardly a record tell enough"

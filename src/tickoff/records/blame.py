@@ -6,7 +6,8 @@ last one makes it FAILED. `Defer` blames the provider and charges nothing; `Reje
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import CoroutineType
 from typing import Any
 
@@ -20,6 +21,12 @@ LONGEST_ERROR = 500
 
 _NOTHING: Mapping[str, Any] = {}
 
+_ODD = (BaseException, CoroutineType)
+"""Kinds of values that are no answers."""
+
+_done: Callable[[tuple[Any, ...]], Done] = partial(tuple.__new__, Done)
+"""DONE from its parts, at a fifth of the price."""
+
 
 class WrongShape(Exception):
     """What the function returned does not fit the result columns; the message says what would."""
@@ -32,9 +39,9 @@ def answered(job: RecordJob, record: Record, value: Any) -> Verdict:
         value.close()
         return charged(job, record, "the function returned a coroutine instead of running; use async def")
     if not columns:
-        return Done(record.key, _NOTHING)
+        return _done((record.key, _NOTHING))
     if len(columns) == 1:
-        return Done(record.key, {columns[0]: value})
+        return _done((record.key, {columns[0]: value}))
     try:
         return Done(record.key, _spread(columns, value))
     except WrongShape as error:
@@ -67,10 +74,21 @@ def answered_all(job: RecordJob, records: Sequence[Record], values: Any) -> Sequ
         count = f"{len(values)} items" if isinstance(values, Sequence) else type(values).__name__
         wrong = f"{count} were returned for {len(records)} records; return one for each, in their order"
         return [charged(job, record, wrong) for record in records]
+    if len(job.plan.result) <= 1 and not any(issubclass(kind, _ODD) for kind in set(map(type, values))):
+        return _all_done(job, records, values)
     return [
         raised(job, record, value) if isinstance(value, BaseException) else answered(job, record, value)
         for record, value in zip(records, values, strict=True)
     ]
+
+
+def _all_done(job: RecordJob, records: Sequence[Record], values: Sequence[Any]) -> Sequence[Verdict]:
+    """The common case, for which a look at each value would cost as much as all the rest."""
+    keys = [record.key for record in records]
+    if not job.plan.result:
+        return [_done((key, _NOTHING)) for key in keys]
+    (column,) = job.plan.result
+    return [_done((key, {column: value})) for key, value in zip(keys, values, strict=True)]
 
 
 def raised_for_all(job: RecordJob, records: Sequence[Record], error: BaseException) -> Sequence[Verdict]:

@@ -83,9 +83,9 @@ class Ends:
         return blame.overdue(self._job, call.records)
 
     def _obey_pauses(self, values: Sequence[Any]) -> None:
-        for value in values:
-            if isinstance(value, Pause):
-                self._on_pause(value.why)
+        if any(issubclass(kind, Pause) for kind in set(map(type, values))):
+            for pause in [value for value in values if isinstance(value, Pause)]:
+                self._on_pause(pause.why)
 
     def _report(self, error: BaseException) -> None:
         """The first of each kind with its traceback: a million records may fail alike."""

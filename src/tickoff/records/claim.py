@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ..tables.base import Batch, Key, Record, Verdict
 
@@ -14,13 +15,25 @@ RENEW_AFTER = 1 / 3
 class Claim:
     """A batch of ours: how long it is good, and how many of its records are not written yet."""
 
-    __slots__ = ("alone", "deadline", "lost", "open", "records", "renew_at", "token", "ttl")
+    __slots__ = (
+        "_unstarted",
+        "alone",
+        "deadline",
+        "lost",
+        "open",
+        "records",
+        "renew_at",
+        "token",
+        "ttl",
+        "unstarted",
+    )
 
     def __init__(self, batch: Batch, sent: float, ttl: float) -> None:
         self.token = batch.token
         self.alone = batch.alone
         self.records = batch.records
-        self.open = len(batch.records)
+        self.open = self.unstarted = len(batch.records)
+        self._unstarted = iter(batch.records)
         self.ttl = ttl
         self.lost = False
         self.good_from(sent)
@@ -29,6 +42,12 @@ class Claim:
         """Count from before the request was sent: the database counts from later on."""
         self.renew_at = sent + self.ttl * RENEW_AFTER
         self.deadline = sent + self.ttl
+
+    def start(self, most: int) -> Sequence[Record]:
+        """The next records, in their order; each is had once."""
+        records = [*islice(self._unstarted, most)]
+        self.unstarted -= len(records)
+        return records
 
     def record(self, key: Key) -> Record:
         """The record of this key."""

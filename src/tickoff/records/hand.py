@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from ..tables.base import Key, Record, Verdict
+from ..tables.base import Key, Verdict
 from .claim import Call, Claim, Flush
 from .job import RecordJob
 from .unwritten import Unwritten
@@ -26,8 +26,10 @@ class Hand:
     def __init__(self, job: RecordJob) -> None:
         self._per_call = job.records_per_call
         self._concurrency = job.concurrency
-        self._changed = threading.Condition(threading.Lock())
-        self._ready: deque[tuple[Claim, Record]] = deque()
+        self._guard = threading.Lock()
+        self._changed = threading.Condition(self._guard)
+        self._ready: deque[Claim] = deque()
+        self._unstarted = 0
         self._halves: list[Call] = []
         self._running: set[Call] = set()
         self._abandoned: set[Call] = set()
@@ -47,12 +49,12 @@ class Hand:
 
     def take(self, now: float) -> Call | None:
         """The next call to make, None when there is none at this instant."""
-        with self._changed:
+        with self._guard:
             return self._take(now)
 
     def wait(self, clock: Callable[[], float]) -> Call | None:
         """The next call to make, waiting for it; None when the hand was closed."""
-        with self._changed:
+        with self._guard:
             while not self._closed:
                 call = self._take(clock())
                 if call is not None:
@@ -67,7 +69,7 @@ class Hand:
 
         False when that was decided before, because it took too long.
         """
-        with self._changed:
+        with self._guard:
             if call not in self._running:
                 self._abandoned.discard(call)
                 self._tell()
@@ -78,7 +80,7 @@ class Hand:
 
     def abandon(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
         """Decide on a call that goes on running: it keeps its place among those that may run."""
-        with self._changed:
+        with self._guard:
             if call not in self._running:
                 return False
             self._running.discard(call)
@@ -88,34 +90,35 @@ class Hand:
 
     def untake(self, call: Call) -> None:
         """Nothing is to be said of this call: its records go back as they were."""
-        with self._changed:
+        with self._guard:
             if call in self._running:
                 self._running.discard(call)
                 self._put_back(call.claim, [record.key for record in call.records])
 
     def calls(self) -> list[Call]:
         """Those that run now."""
-        with self._changed:
+        with self._guard:
             return list(self._running)
 
     # What the claimer needs.
 
     def add(self, claim: Claim) -> None:
         """Take a claim in hand."""
-        with self._changed:
+        with self._guard:
             self._claims.add(claim)
-            self._ready.extend((claim, record) for record in claim.records)
+            self._ready.append(claim)
+            self._unstarted += claim.unstarted
             self._tell()
 
     def drop_ready(self) -> None:
         """Nothing more is to be started: what is ready goes back."""
-        with self._changed:
+        with self._guard:
             self._back_if(lambda _claim: True)
 
     @property
     def ready(self) -> int:
         """How many records are claimed and not started."""
-        return len(self._ready)
+        return self._unstarted
 
     @property
     def empty(self) -> bool:
@@ -131,19 +134,19 @@ class Hand:
 
     def claims(self) -> list[Claim]:
         """Those of which anything is left."""
-        with self._changed:
+        with self._guard:
             return list(self._claims)
 
     def renewed(self, claims: Iterable[Claim], sent: float) -> None:
         """These are good for another TTL."""
-        with self._changed:
+        with self._guard:
             for claim in claims:
                 claim.good_from(sent)
             self._tell()
 
     def lose(self, claim: Claim) -> None:
         """It is no longer wholly ours: nothing of it is started any more."""
-        with self._changed:
+        with self._guard:
             claim.lost = True
             claim.deadline = float("-inf")
             self._back_if(lambda held: held is claim)
@@ -152,19 +155,19 @@ class Hand:
 
     def collect(self) -> list[Flush]:
         """Take what is to be written; it counts as unwritten until `written` or `not_written`."""
-        with self._changed:
+        with self._guard:
             return self._unwritten.collect()
 
     def written(self, flush: Flush, again: Sequence[Verdict]) -> None:
         """It is written or refused, except `again`, which has to be tried once more."""
-        with self._changed:
+        with self._guard:
             self._unwritten.written(flush, again)
             self._close_if_done(flush.claim)
             self._tell()
 
     def not_written(self, flush: Flush) -> None:
         """The database did not answer: all of it has to be tried once more, as the flusher knows."""
-        with self._changed:
+        with self._guard:
             self._unwritten.not_written(flush)
 
     @property
@@ -185,12 +188,12 @@ class Hand:
     @property
     def held(self) -> int:
         """How many records are in hand, in whatever way."""
-        with self._changed:
+        with self._guard:
             return sum(claim.open for claim in self._claims)
 
     def close(self) -> None:
         """No call starts any more."""
-        with self._changed:
+        with self._guard:
             self._closed = True
             self._back_if(lambda _claim: True)
             self._tell()
@@ -215,20 +218,16 @@ class Hand:
         return None
 
     def _next(self, now: float) -> Call | None:
-        if not self._ready or self._ready[0][0].deadline <= now:
+        if not self._ready or self._ready[0].deadline <= now:
             return None
-        before = len(self._ready)
-        claim, record = self._ready.popleft()
-        records = (record,) if self._per_call == 1 else self._with_neighbours(claim, record)
-        if before >= self.flush > len(self._ready):
+        before, claim = self._unstarted, self._ready[0]
+        records = claim.start(self._per_call)
+        self._unstarted -= len(records)
+        if not claim.unstarted:
+            self._ready.popleft()
+        if before >= self.flush > self._unstarted:
             self.on_low()
         return Call(claim, records, now)
-
-    def _with_neighbours(self, claim: Claim, record: Record) -> Sequence[Record]:
-        records = [record]
-        while len(records) < self._per_call and self._ready and self._ready[0][0] is claim:
-            records.append(self._ready.popleft()[1])
-        return records
 
     def _decide(self, call: Call, verdicts: Sequence[Verdict]) -> None:
         if not verdicts:
@@ -252,13 +251,10 @@ class Hand:
             self.on_answers(last or waiting >= half)
 
     def _back_if(self, wanted: Callable[[Claim], bool]) -> None:
-        stay: deque[tuple[Claim, Record]] = deque()
-        for claim, record in self._ready:
-            if wanted(claim):
-                self._put_back(claim, [record.key])
-            else:
-                stay.append((claim, record))
-        self._ready = stay
+        for claim in [claim for claim in self._ready if wanted(claim)]:
+            self._ready.remove(claim)
+            self._unstarted -= claim.unstarted
+            self._put_back(claim, [record.key for record in claim.start(claim.unstarted)])
         for half in [half for half in self._halves if wanted(half.claim)]:
             self._halves.remove(half)
             self._put_back(half.claim, [record.key for record in half.records])

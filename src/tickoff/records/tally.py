@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Self
 
@@ -41,12 +42,11 @@ class Tally:
         """The counts at this instant."""
         return self._counts
 
-    def settled(self, verdicts: Iterable[Verdict], settled: Settled) -> None:
+    def settled(self, verdicts: Sequence[Verdict], settled: Settled) -> None:
         """A flush was written, or refused in part."""
-        counts = dict.fromkeys((Done, Failed, Charged, Deferred), 0)
-        for verdict in verdicts:
-            if verdict.key in settled.written:
-                counts[type(verdict)] += 1
+        all_of_them = len(settled.written) == len(verdicts)
+        written = verdicts if all_of_them else [one for one in verdicts if one.key in settled.written]
+        counts = Counter(map(type, written))
         self._add(
             Counts(
                 done=counts[Done],

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import sqlalchemy as sa
@@ -64,23 +65,24 @@ class Batch:
 
     token: str
     """The token to settle, renew and give back with."""
-    records: tuple[Record, ...]
+    records: Sequence[Record]
     exhausted: bool
     """Whether fewer were there than asked for: from this floor on, nothing more is claimable now."""
     alone: bool = False
     """A suspect: should its process die, it is charged; so nothing else must run beside it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """It worked: the values are written along with DONE."""
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Done(NamedTuple):
+    """It worked: the values are written along with DONE. A tuple for the same reason as `Record`."""
 
     key: Key
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Charged:
+class Charged(NamedTuple):
     """The record's fault: an attempt is charged, and it is PENDING again after `wait` seconds."""
 
     key: Key
@@ -88,8 +90,7 @@ class Charged:
     wait: float
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(NamedTuple):
     """The provider's fault: not charged, PENDING again after `wait` seconds."""
 
     key: Key
@@ -97,8 +98,7 @@ class Deferred:
     wait: float
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """The record's last attempt, or a refusal by the user's function: charged, and FAILED."""
 
     key: Key

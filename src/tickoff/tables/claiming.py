@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine.result import IteratorResult, SimpleResultMetaData
+from sqlalchemy.engine.result import SimpleResultMetaData
 
 from .base import Batch, Key, Record, State
+from .byrow import ByRow
 from .database import Database, Prepared
+from .handed import Handed
 from .keys import pack, unpack
 from .ledger import ALONE, Kind, ledger
 from .rows import Rows, chunks, named
-
-_made: Callable[[tuple[Any, ...]], Record] = partial(tuple.__new__, Record)
-"""A record from its parts, at a fifth of the price: a claim makes hundreds."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +63,9 @@ class Claiming:
         found = self._database.atomically(lambda connection: self._take_suspect(connection, claim))
         return Batch(claim.token, found, exhausted=not found, alone=True)
 
-    def records(self, rows: Sequence[Any]) -> tuple[Record, ...]:
-        """Records from rows of the user's columns and, last, the attempts."""
-        handed = self._handed([row[:-1] for row in rows])
-        keys = [*zip(*([row[i] for row in rows] for i in self._key_places), strict=True)]
-        return tuple(map(_made, zip(keys, handed, [row[-1] for row in rows], strict=True)))
+    def records(self, rows: Sequence[Any]) -> Sequence[Record]:
+        """Records from rows of what is wanted."""
+        return Handed(rows, self._layout, self._key_places) if rows else ()
 
     @property
     def wanted(self) -> list[sa.ColumnElement[Any]]:
@@ -83,24 +80,33 @@ class Claiming:
     def _layout(self) -> SimpleResultMetaData:
         return SimpleResultMetaData([column.name for column in self._shape.columns])
 
-    def _handed(self, rows: Sequence[Sequence[Any]]) -> Sequence[sa.Row[Any]]:
-        """Rows with the user's columns only."""
-        handed: IteratorResult[Any] = IteratorResult(self._layout, iter(rows))
-        return handed.all()
-
     def _take(
         self, connection: sa.Connection, statement: sa.Select[Any], claim: _Claim, bounds: dict[str, Any]
-    ) -> tuple[Record, ...]:
+    ) -> Sequence[Record]:
         """Lock the rows, flip them by their keys, enter the claim."""
         found = self.records(connection.execute(statement, claim.values | bounds).all())
         keys = [record.key for record in found]
         if not keys or self._dialect.takes_arrays:
             return found
+        self._flip(connection, keys, claim)
+        connection.execute(self._entry, claim.values | {"keys": pack([keys[0], keys[-1]]), "size": len(keys)})
+        return found
+
+    def _flip(self, connection: sa.Connection, keys: Sequence[Key], claim: _Claim) -> None:
+        """Locked already, so only named by their keys."""
+        if not self._dialect.locks_rows:
+            self._flip_one.run(connection, [*zip(*keys, strict=True)], claim.flip)
+            return
         for some in chunks(keys):
             change = self._rows.update().where(self._rows.among(some)).values(self._in_flight)
             connection.execute(change, claim.flip)
-        connection.execute(self._entry, claim.values | {"keys": pack([keys[0], keys[-1]]), "size": len(keys)})
-        return found
+
+    @cached_property
+    def _flip_one(self) -> ByRow:
+        same = [
+            column == sa.bindparam(f"g{i}", type_=column.type) for i, column in enumerate(self._shape.key)
+        ]
+        return ByRow(self._rows.update().where(*same).values(self._in_flight))
 
     def _claim_above(self, floored: bool) -> Prepared:
         rows = self._rows
@@ -157,7 +163,7 @@ class Claiming:
         some = sa.exists(sa.select(sa.literal(1)).select_from(claimed))
         return sa.insert(ledger).from_select(list(row), sa.select(*row.values()).where(some)).cte("entered")
 
-    def _take_suspect(self, connection: sa.Connection, claim: _Claim) -> tuple[Record, ...]:
+    def _take_suspect(self, connection: sa.Connection, claim: _Claim) -> Sequence[Record]:
         rows = self._rows
         for note, packed in connection.execute(self._noted_suspects).all():
             keys = unpack(packed)

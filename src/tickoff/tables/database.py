@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -15,8 +15,10 @@ from ..errors import StoreUnreachable
 from ..stores.sql.engines import EngineSource
 from ..stores.sql.store import in_one_line
 from .dialects import dialect_of
-from .express import Express
 from .trouble import Trouble, trouble
+
+if TYPE_CHECKING:
+    from .express import Express
 
 T = TypeVar("T")
 
@@ -35,10 +37,12 @@ class Prepared:
         self.statement = statement
         self._express: Express | None = None
 
-    def express(self, dialect: sa.Dialect) -> Express:
+    def express(self, dialect: sa.Dialect, address: str) -> Express:
         """In the form for one round trip."""
+        from .express import Express  # which needs the driver of PostgreSQL
+
         if self._express is None:
-            self._express = Express.of(self.statement, dialect)
+            self._express = Express.of(self.statement, dialect, address)
         return self._express
 
 
@@ -81,7 +85,7 @@ class Database:
     ) -> Sequence[Sequence[Any]]:
         """A transaction of one statement: its rows. A hasty one raises `RowsLocked` instead of waiting."""
         if self.dialect.express:
-            express = statement.express(self.engine.dialect)
+            express = statement.express(self.engine.dialect, self.address)
             return self._persistently(lambda connection: express.run(connection, values, hasty=hasty))
         return self.atomically(lambda connection: connection.execute(statement.statement, values).all())
 

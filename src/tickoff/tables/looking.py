@@ -74,7 +74,7 @@ class Looking:
         """PENDING rows at random."""
         query = sa.select(*self._claiming.wanted).where(self._rows.pending, self._rows.record)
         rows = connection.execute(query.order_by(self._random).limit(size)).all()
-        return self._claiming.records([tuple(row) for row in rows])
+        return tuple(self._claiming.records([tuple(row) for row in rows]))
 
     @property
     def _random(self) -> sa.ColumnElement[Any]:

@@ -16,6 +16,9 @@ from .shape import Shape
 
 Compare = Callable[[Any, Any], Any]
 
+Columns = list[Sequence[Any]]
+"""What is given for some rows, column by column, all of one length."""
+
 CHUNK = 500
 """Keys that go into one statement where each is a parameter of its own."""
 

@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
 
-from .base import Charged, Deferred, Done, Failed, Key, Settled, State, Verdict
+from .base import Done, Key, Settled, State, Verdict
+from .byrow import ByRow
 from .database import Database, Prepared, RowsLocked
-from .dialects import Moment
 from .joined import Joined
 from .ledger import ledger
-from .rows import Rows, chunks, columns_of
-
-LONGEST_ERROR = 2000
-
-
-@dataclass(frozen=True)
-class Way:
-    """One way to change rows: the columns that differ from row to row, and what they become."""
-
-    given: tuple[tuple[str, Any], ...]
-    """Names and types of the values given for each row."""
-    change: Callable[[Callable[[str], Any]], dict[Any, Any]]
-    """The new values of the columns, from what is given."""
-
-    @property
-    def names(self) -> list[str]:
-        """The names of what is given."""
-        return [name for name, _ in self.given]
-
-    @property
-    def unfit_for_arrays(self) -> bool:
-        """Whether a value is itself an array, which would melt into the others."""
-        return any(isinstance(kind, sa.ARRAY) for _, kind in self.given)
-
-
-Ways = list[tuple[Way, list[tuple[Any, ...]]]]
+from .rows import Columns, Rows, chunks
+from .ways import Way, Ways, done, put, put_values
 
 
 class Settling:
@@ -51,6 +26,8 @@ class Settling:
         self._shape = rows.shape
         self._dialect = rows.dialect
         self._database = database
+        self._done = done(self._shape, self._dialect)
+        self._put = put(self._shape, self._dialect)
 
     def settle(self, token: str, verdicts: Sequence[Verdict], *, last: bool) -> Settled:
         """Write what is still ours; tell apart what was written before, what is locked and what is lost."""
@@ -61,6 +38,8 @@ class Settling:
             written = self._database.atomically(
                 lambda connection: self._step_by_step(connection, token, ways, last=last)
             )
+        if len(written) == len(verdicts):
+            return Settled(written)
         rest = [verdict.key for verdict in verdicts if verdict.key not in written]
         return self._told(token, written, rest, last=last) if rest else Settled(written)
 
@@ -87,32 +66,40 @@ class Settling:
 
     def _all_at_once(self, token: str, ways: Ways, *, last: bool) -> frozenset[Key]:
         """Each way by one statement; the last one strikes the claim off if all there is was written."""
-        written: set[Key] = set()
+        written: frozenset[Key] = frozenset()
         missing = 0
-        for place, (way, values) in enumerate(ways, start=1):
-            closing = last and place == len(ways) and not missing
-            bound = columns_of(values, "g") | {"token": token, "expected": len(values) if closing else -1}
-            if self._flush(way, bound) == len(values):
-                written.update(row[: len(self._shape.key)] for row in values)
+        for place, (way, columns) in enumerate(ways, start=1):
+            closing, size = last and place == len(ways) and not missing, len(columns[0])
+            bound = {f"g{i}": column for i, column in enumerate(columns)}
+            if self._flush(way, bound | {"token": token, "expected": size if closing else -1}) == size:
+                written |= frozenset(self._keys(columns))
             else:
                 missing += 1  # which ones is found out by asking
-        return frozenset(written)
+        return written
 
     def _step_by_step(
         self, connection: sa.Connection, token: str, ways: Ways, *, last: bool
     ) -> frozenset[Key]:
         written: set[Key] = set()
-        for way, values in ways:
-            written |= self._one_by_one(connection, way, token, values)
-        if last and len(written) == sum(len(values) for _, values in ways):
+        for way, columns in ways:
+            written |= self._one_by_one(connection, way, token, columns)
+        if last and len(written) == sum(len(columns[0]) for _, columns in ways):
             self.strike(connection, token)
         return frozenset(written)
 
     def _sorted(self, verdicts: Sequence[Verdict]) -> Ways:
-        names = self._shape.plan.result
-        done = [(*v.key, *map(v.values.get, names)) for v in verdicts if isinstance(v, Done)]
-        put = [(*v.key, *_put_values(v)) for v in verdicts if not isinstance(v, Done)]
-        return [(way, values) for way, values in ((self._done, done), (self._put, put)) if values]
+        worked = [verdict for verdict in verdicts if isinstance(verdict, Done)]
+        others = [verdict for verdict in verdicts if not isinstance(verdict, Done)]
+        ways: Ways = []
+        if worked:
+            results = ([v.values.get(name) for v in worked] for name in self._shape.plan.result)
+            ways.append((self._done, [*_transposed([v.key for v in worked]), *results]))
+        if others:
+            ways.append((self._put, _transposed([(*v.key, *put_values(v)) for v in others])))
+        return ways
+
+    def _keys(self, columns: Columns) -> list[Key]:
+        return [*zip(*columns[: len(self._shape.key)], strict=True)]
 
     def _flush(self, way: Way, bound: dict[str, Any]) -> int:
         """Hope that nobody holds one of the rows; where somebody does, lock first what can be locked.
@@ -164,13 +151,10 @@ class Settling:
         )
         return self._strike.where(all_of_it).cte("struck")
 
-    def _one_by_one(
-        self, connection: sa.Connection, way: Way, token: str, values: list[tuple[Any, ...]]
-    ) -> set[Key]:
-        width = len(self._shape.key)
-        keys = [row[:width] for row in values]
+    def _one_by_one(self, connection: sa.Connection, way: Way, token: str, columns: Columns) -> set[Key]:
         if not self._dialect.locks_rows:  # the whole file is ours
-            return self._all_ours(connection, way, token, values, keys)
+            return self._all_ours(connection, way, token, columns)
+        values, keys = [*zip(*columns, strict=True)], self._keys(columns)
         mine = self._lock(connection, token, keys)
         rows = [row for row, key in zip(values, keys, strict=True) if key in mine]
         for some in chunks(rows):
@@ -180,11 +164,10 @@ class Settling:
                 connection.execute(self._each(way), _bound(some, token))
         return mine
 
-    def _all_ours(
-        self, connection: sa.Connection, way: Way, token: str, values: Sequence[Any], keys: list[Key]
-    ) -> set[Key]:
+    def _all_ours(self, connection: sa.Connection, way: Way, token: str, columns: Columns) -> set[Key]:
         """With nobody beside us, what could be written was; how many tells whether to ask which."""
-        if connection.execute(self._each(way), _bound(values, token)).rowcount == len(values):
+        keys = self._keys(columns)
+        if self._by_key(way).run(connection, columns, {"token": token}) == len(keys):
             return set(keys)
         return set(self._states(connection, token, keys))
 
@@ -195,6 +178,12 @@ class Settling:
             places = [sa.bindparam(f"g{i}", type_=kind) for i, kind in enumerate(kinds)]
             self._by_row[way.given] = self._update(way, places, self._rows.update())
         return self._by_row[way.given]
+
+    def _by_key(self, way: Way) -> ByRow:
+        """The same for many rows in turn, compiled once."""
+        if way.given not in self._by_keys:
+            self._by_keys[way.given] = ByRow(self._each(way))
+        return self._by_keys[way.given]
 
     def _joined(self, way: Way) -> Joined:
         """Many rows, joined with their values."""
@@ -207,6 +196,10 @@ class Settling:
 
     @cached_property
     def _by_row(self) -> dict[Any, sa.Update]:
+        return {}
+
+    @cached_property
+    def _by_keys(self) -> dict[Any, ByRow]:
         return {}
 
     @cached_property
@@ -241,57 +234,9 @@ class Settling:
             found |= {tuple(row[:-1]): row[-1] for row in rows}
         return found
 
-    @cached_property
-    def _done(self) -> Way:
-        """DONE with its result; the token stays, so that a repeated flush is recognised."""
-        results = {name: self._shape.table.c[name] for name in self._shape.plan.result}
-        given = tuple((f"result {name}", _given_type(column.type)) for name, column in results.items())
 
-        def change(value: Callable[[str], Any]) -> dict[Any, Any]:
-            told = {column: value(f"result {name}") for name, column in results.items()}
-            done = {self._shape.status: State.DONE.value, self._shape.until: self._dialect.now}
-            return {**told, **done, self._shape.error: sa.null()}
-
-        return Way(given, change)
-
-    @cached_property
-    def _put(self) -> Way:
-        """Put where the verdict says, with its error; charged or not."""
-        given = (("state", sa.String()), ("charge", sa.Integer()), ("error", sa.Text()), ("wait", sa.Float()))
-
-        def change(value: Callable[[str], Any]) -> dict[Any, Any]:
-            state = value("state")
-            if isinstance(self._shape.status.type, sa.Enum):
-                state = sa.cast(state, self._shape.status.type)
-            return {
-                self._shape.status: state,
-                self._shape.attempts: self._shape.attempts + value("charge"),
-                self._shape.error: value("error"),
-                self._shape.until: sa.type_coerce(self._dialect.after(value("wait")), Moment),
-            }
-
-        return Way(given, change)
-
-
-def _put_values(verdict: Charged | Deferred | Failed) -> tuple[str, int, str, float]:
-    match verdict:
-        case Charged(_, error, wait):
-            return State.PENDING.value, 1, _readable(error), wait
-        case Deferred(_, why, wait):
-            return State.PENDING.value, 0, _readable(why), wait
-        case Failed(_, error):
-            return State.FAILED.value, 1, _readable(error), 0.0
-
-
-def _readable(error: str) -> str:
-    """An error that every database takes: no NUL, no half characters, not endless."""
-    plain = error.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
-    return plain if len(plain) <= LONGEST_ERROR else f"{plain[: LONGEST_ERROR - 1]}…"
-
-
-def _given_type(kind: Any) -> Any:
-    """The type a result is sent as: a text at its full length, so that one too long is refused, not cut."""
-    return sa.Text() if isinstance(kind, sa.String) and not isinstance(kind, sa.Enum) else kind
+def _transposed(rows: Sequence[Sequence[Any]]) -> Columns:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _bound(rows: Sequence[Sequence[Any]], token: str) -> list[dict[str, Any]]:

@@ -42,13 +42,15 @@ def trouble(error: Exception) -> Trouble:
 
 
 _DEADLOCKS = {"40001", "40P01"}
+_MIXED_UP = {"26000", "42P05"}
+"""Prepared statements that are another session's: it is known now, and they are sent in full from here on."""
 _UNWELL = ("08", "25", "53", "55", "57", "58", "F0", "XX")
 """Classes of SQLSTATE: connection, read-only, resources, locks, shut down, I/O, configuration, internal."""
 
 
 def _postgresql(error: Any) -> Trouble:
     state = getattr(error, "sqlstate", None)
-    if state in _DEADLOCKS:
+    if state in _DEADLOCKS | _MIXED_UP:
         return Trouble.AGAIN
     if state == "55P03":
         return Trouble.LOCKED

@@ -46,9 +46,14 @@ def notice_pooler(address: str, error: BaseException) -> None:
         )
 
 
+def shares_sessions(address: str) -> bool:
+    """Whether a database turned out to be behind such a pooler."""
+    return address in _pooled
+
+
 def suit_pooler(address: str, connection: psycopg.Connection[Any]) -> None:
     """Set a new connection up for what is known of its database."""
-    if address in _pooled:
+    if shares_sessions(address):
         connection.prepare_threshold = None
 
 
