@@ -68,7 +68,7 @@ class Bell:
 def tickoff(url: str, count: int, slots: int, asynchronous: bool, profile: bool) -> Lags:
     """Our scheduler; the one instant is given by a schedule that ticks once."""
     from tickoff import Tickoff
-    from tickoff.job import Job
+    from tickoff.ticks.job import Job
 
     bell, due = Bell(count), _instant(count)
     jobs = Tickoff(url, slots=slots, namespace=f"bench-{due}")
@@ -90,7 +90,7 @@ def tickoff(url: str, count: int, slots: int, asynchronous: bool, profile: bool)
 
 def _profile_the_ticks(profiler: cProfile.Profile) -> None:
     """Profile what the scheduler's own thread does."""
-    from tickoff.ticks import Ticks
+    from tickoff.ticks.scheduler import Ticks
 
     step = Ticks.step
 

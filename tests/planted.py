@@ -13,8 +13,8 @@ from hashlib import sha1
 from typing import Any
 
 from tickoff import rules
+from tickoff.leases.referee import Referee, Reply
 from tickoff.model import Bid, Entry
-from tickoff.referee import Referee, Reply
 from tickoff.stores.redis import scripts
 from tickoff.stores.sql import store as sql_store
 

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tickoff import agenda, leader, rules, serve, settler, ticks
-from tickoff.agenda import Agenda, Place
-from tickoff.job import Job
+from tickoff import rules, serve
+from tickoff.leases import settler
+from tickoff.leases.storetime import StoreTime
 from tickoff.model import Answer, Bid, Ending, Entry, Outcome, Why
-from tickoff.runs import Runs
-from tickoff.storetime import StoreTime
+from tickoff.ticks import agenda, leader
+from tickoff.ticks import scheduler as ticks
+from tickoff.ticks.agenda import Agenda, Place
+from tickoff.ticks.job import Job
+from tickoff.ticks.runs import Runs
 from tickoff.work import ENDED_WELL
 
 
@@ -125,7 +128,7 @@ def no_grace() -> None:
 
 def a_lost_lease_is_well() -> None:
     """What was done under a lost lease counts as done."""
-    from tickoff.runs import Course
+    from tickoff.ticks.runs import Course
 
     right = Course.end
 
@@ -148,23 +151,23 @@ def leads_on() -> None:
     leader.Interrupt = Deaf  # type: ignore[misc]
 
 
-_TICKS = "tests/test_ticks.py"
+_TICKS = "tests/ticks/test_ticks.py"
 
 TICK_BUGS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
     "attempts_without_end": (attempts_without_end, (_TICKS, "-k", "kills_every")),
     "agenda_forgets_the_next": (agenda_forgets_the_next, (_TICKS, "-k", "runs_once_on_ten")),
     "takeover_at_once": (takeover_at_once, (_TICKS, "-k", "stand_by_takes")),
     "nobody_stands_by": (nobody_stands_by, (_TICKS, "-k", "stand_by_takes")),
-    "settled_by_anybody": (settled_by_anybody, ("tests/test_settler.py",)),
-    "unsettled_after_an_outage": (unsettled_after_an_outage, ("tests/test_settler.py",)),
+    "settled_by_anybody": (settled_by_anybody, ("tests/leases/test_settler.py",)),
+    "unsettled_after_an_outage": (unsettled_after_an_outage, ("tests/leases/test_settler.py",)),
     "more_than_the_slots": (more_than_the_slots, (_TICKS, "-k", "slots_for")),
     "retries_at_once_and_late": (retries_at_once_and_late, (_TICKS, "-k", "retries_do_not")),
     "pauses_are_caught_up": (pauses_are_caught_up, (_TICKS, "-k", "into_a_pause")),
-    "jitter_of_its_own": (jitter_of_its_own, ("tests/test_scheduled.py", "-k", "jitter_is_the_same")),
-    "ticks_by_our_own_clock": (ticks_by_our_own_clock, ("tests/test_storetime.py",)),
+    "jitter_of_its_own": (jitter_of_its_own, ("tests/ticks/test_scheduled.py", "-k", "jitter_is_the_same")),
+    "ticks_by_our_own_clock": (ticks_by_our_own_clock, ("tests/leases/test_storetime.py",)),
     "starts_after_the_stop": (starts_after_the_stop, (_TICKS, "-k", "given_back")),
-    "no_grace": (no_grace, ("tests/test_serving.py", "-k", "within_the_grace")),
-    "a_lost_lease_is_well": (a_lost_lease_is_well, ("tests/test_runs.py", "-k", "lost")),
-    "leads_on": (leads_on, ("tests/test_leader.py", "-k", "stopped_before")),
+    "no_grace": (no_grace, ("tests/ticks/test_serving.py", "-k", "within_the_grace")),
+    "a_lost_lease_is_well": (a_lost_lease_is_well, ("tests/ticks/test_runs.py", "-k", "lost")),
+    "leads_on": (leads_on, ("tests/ticks/test_leader.py", "-k", "stopped_before")),
 }
 """How to plant each, and what to give pytest: that run must fail."""

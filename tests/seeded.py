@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any, cast
 
-from tickoff.job import Job
 from tickoff.model import Entry, Outcome, Run
-from tickoff.presence import CATALOG_LIFE, Server, board, carried
-from tickoff.schedule import every
+from tickoff.schedules.schedule import every
 from tickoff.stores import open_store
 from tickoff.stores.sql import schema
 from tickoff.stores.sql.store import SqlStore, row_of
+from tickoff.ticks.job import Job
+from tickoff.ticks.presence import CATALOG_LIFE, Server, board, carried
 
 MINUTE = 60_000
 

@@ -9,7 +9,7 @@ import time
 from multiprocessing import get_context
 
 from tickoff import Tickoff
-from tickoff.tick import Tick
+from tickoff.ticks.tick import Tick
 
 jobs = Tickoff(sys.argv[1], grace=sys.argv[3])
 

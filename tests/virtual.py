@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tickoff.errors import StoreUnreachable
-from tickoff.eventloop import EventLoop
-from tickoff.events import Event, Events
-from tickoff.job import Job
+from tickoff.ground.eventloop import EventLoop
+from tickoff.ground.world import Step
+from tickoff.leases.referee import Referee
 from tickoff.model import Answer, Bid, Ending, Run
-from tickoff.referee import Referee
-from tickoff.requests import Requests
-from tickoff.runs import Course, Runs
-from tickoff.schedule import Schedule, every
+from tickoff.schedules.schedule import Schedule, every
 from tickoff.stores.memory import MemoryStore
-from tickoff.ticks import Ticks
-from tickoff.world import Step
+from tickoff.ticks.events import Event, Events
+from tickoff.ticks.job import Job
+from tickoff.ticks.requests import Requests
+from tickoff.ticks.runs import Course, Runs
+from tickoff.ticks.scheduler import Ticks
 
 BEGIN = 1_000_000.0
 """Where the monotonic clock of a world begins, in seconds."""

@@ -5,19 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import Tickoff
-    from .errors import (
-        Defer,
-        LeaseLost,
-        LockHeld,
-        Pause,
-        Reject,
-        StaleFence,
-        StoreUnreachable,
-        TickoffError,
-    )
-    from .lease import Lease
+    from .errors import Defer, LeaseLost, LockHeld, Pause, Reject, StaleFence, StoreUnreachable, TickoffError
+    from .leases.lease import Lease
     from .model import Ran, Skipped
-    from .tick import Tick
+    from .ticks.tick import Tick
     from .writes import upsert
 
 __all__ = [
@@ -39,10 +30,10 @@ __all__ = [
 
 # Loaded when first asked for: a crontab line starts a process each time, and uses little of all this.
 _ELSEWHERE = {
-    "Lease": ".lease",
+    "Lease": ".leases.lease",
     "Ran": ".model",
     "Skipped": ".model",
-    "Tick": ".tick",
+    "Tick": ".ticks.tick",
     "Tickoff": ".app",
     "upsert": ".writes",
 }

@@ -11,7 +11,7 @@ from functools import lru_cache
 from queue import Empty, SimpleQueue
 
 from .errors import ConfigError
-from .world import world
+from .ground.world import world
 
 LONGEST_NAME = 200
 

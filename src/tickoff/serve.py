@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from .clocks import elapsed, sleep
+from .ground.clocks import elapsed, sleep
 
 _LOOK = 0.02
 """Seconds between two looks at whether what runs has ended."""

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
-from tickoff import clocks, zones
 from tickoff.cli import program
-from tickoff.schedule import cron
-from tickoff.words import length
+from tickoff.ground import clocks
+from tickoff.operating.words import length
+from tickoff.schedules import zones
+from tickoff.schedules.schedule import cron
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from types import ModuleType
 
-from tickoff.schedule import every
+from tickoff.schedules.schedule import every
 
 
 def hurry(program: ModuleType, period: str) -> None:

@@ -13,7 +13,7 @@ from dev.proxy import Mode, Proxy, proxy_to
 from dev.servers import Server
 
 from tickoff import Lease, LeaseLost, StoreUnreachable, Tickoff
-from tickoff.referee import Referee
+from tickoff.leases.referee import Referee
 from tickoff.stores import open_store
 from tickoff.stores.base import LeaseStore
 

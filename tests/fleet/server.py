@@ -15,8 +15,8 @@ from pathlib import Path
 from tests.actor import skew_clock
 from tests.planted import apply_from_environment
 from tickoff import Tickoff
-from tickoff.clocks import elapsed
-from tickoff.tick import Tick
+from tickoff.ground.clocks import elapsed
+from tickoff.ticks.tick import Tick
 
 TTL = 1.5
 """Seconds the leases of the jobs last that kill their servers."""

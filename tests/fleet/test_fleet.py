@@ -15,10 +15,10 @@ import pytest
 from dev.servers import Server, postgres_server, redis_server
 
 from tests.conftest import start
+from tickoff.leases.referee import Referee
 from tickoff.model import Ending, Outcome
-from tickoff.presence import servers
-from tickoff.referee import Referee
 from tickoff.stores import open_store
+from tickoff.ticks.presence import servers
 
 from .server import TTL, Fleet, Line, lines, wait_until
 

@@ -9,8 +9,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from tickoff.events import Event, Kind
 from tickoff.integrations.otel import trace
+from tickoff.ticks.events import Event, Kind
 
 if TYPE_CHECKING:
     from tests.integrations.conftest import Shop
@@ -25,7 +25,7 @@ def test_each_run_is_a_span_with_its_tick_and_its_error(shop: Shop) -> None:
         pass
     spans = {span.name: span for span in exporter.get_finished_spans()}
     good, bad = spans["tick shop:good"], spans["tick shop:bad"]
-    assert good.attributes["tickoff.job"] == "shop:good"
+    assert good.attributes["tickoff.ticks.job"] == "shop:good"
     assert good.attributes["tickoff.outcome"] == "ok"
     assert good.attributes["tickoff.fence"] > 0
     assert good.attributes["faas.trigger"] == "timer"

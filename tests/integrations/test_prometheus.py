@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.parser import text_string_to_metric_families
 
 from tickoff import Tickoff
-from tickoff.events import Event, Kind
 from tickoff.integrations.prometheus import measure, measure_records
+from tickoff.ticks.events import Event, Kind
 
 if TYPE_CHECKING:
     from tests.integrations.conftest import Shop

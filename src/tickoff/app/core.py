@@ -8,10 +8,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import forks
-from ..eventloop import EventLoop
+from ..ground import forks
+from ..ground.eventloop import EventLoop
+from ..leases.referee import Referee
 from ..names import check_namespace, full_name
-from ..referee import Referee
 from ..stores import open_store
 from ..stores.base import LeaseStore
 from .databases import check_database

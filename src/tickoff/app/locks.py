@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, overload
 
 from ..durations import Duration, ttl_ms, wait_seconds
-from ..lease import Lease
-from ..lock import Lock
+from ..leases.lease import Lease
+from ..leases.lock import Lock
 from ..model import Ran, Skipped
 from ..work import is_async, refuse_awaitable, refuse_lazy, takes
 from .core import Core

@@ -8,12 +8,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from ..durations import Duration, timeout_seconds, ttl_ms
+from ..leases.referee import Referee
 from ..model import Skipped
 from ..names import check_name
-from ..once import Plan, plan, run, run_aside, win, win_aside
-from ..referee import Referee
-from ..schedule import schedule_of
-from ..tick import Tick
+from ..schedules.schedule import schedule_of
+from ..ticks.once import Plan, plan, run, run_aside, win, win_aside
+from ..ticks.tick import Tick
 from ..work import is_async, refuse_lazy
 from .scheduled import Scheduled
 

@@ -9,17 +9,17 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, overload
 
-from ..doctor import Diagnosis, diagnose
 from ..errors import ConfigError, TickoffError
-from ..events import Kind, Listener
-from ..explain import Case, Explanation
 from ..model import RUNS_KEPT, Answer
 from ..names import check_name, full_name
-from ..presence import Carried, carried
-from ..requests import ask
-from ..roster import Listed, Roster, call_roll
-from ..schedule import Schedule
-from ..status import JobStatus, PastRun, Status, hidden, history_of, job_status, status_of
+from ..operating.doctor import Diagnosis, diagnose
+from ..operating.explain import Case, Explanation
+from ..operating.roster import Listed, Roster, call_roll
+from ..operating.status import JobStatus, PastRun, Status, hidden, history_of, job_status, status_of
+from ..schedules.schedule import Schedule
+from ..ticks.events import Kind, Listener
+from ..ticks.presence import Carried, carried
+from ..ticks.requests import ask
 from .serving import Serving
 
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any, Literal, TypeVar
 
-from ..clocks import wall
 from ..counts import count
 from ..durations import Duration, seconds, spelled, ttl_ms
 from ..errors import ConfigError
-from ..job import Job, place_of
-from ..leader import Post
+from ..ground.clocks import wall
 from ..names import check_name
-from ..schedule import Schedule, cron, every, ticks
+from ..schedules.schedule import Schedule, cron, every, ticks
+from ..ticks.job import Job, place_of
+from ..ticks.leader import Post
 from ..work import is_async, refuse_lazy, takes
 from .core import Core
 

@@ -15,15 +15,15 @@ from typing import Any, Self
 from ..counts import count
 from ..durations import Duration, wait_seconds
 from ..errors import ConfigError, TickoffError
-from ..events import Events
-from ..leader import Leader
-from ..presence import Presence
-from ..referee import Referee
-from ..requests import Requests
-from ..runs import Runs
+from ..leases.referee import Referee
+from ..operating.watch import Watch
 from ..serve import Service, wind_down
-from ..ticks import Ticks
-from ..watch import Watch
+from ..ticks.events import Events
+from ..ticks.leader import Leader
+from ..ticks.presence import Presence
+from ..ticks.requests import Requests
+from ..ticks.runs import Runs
+from ..ticks.scheduler import Ticks
 from .each import Each
 
 _log = logging.getLogger("tickoff")

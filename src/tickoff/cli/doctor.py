@@ -38,7 +38,7 @@ def doctor(
 
 
 def _heading(store: str, servers: int, jobs: int) -> str:
-    from ..words import counted
+    from ..operating.words import counted
 
     return f"{store}: {counted(servers, 'server')}, {counted(jobs, 'job')}"
 

@@ -7,11 +7,11 @@ import os
 import click
 
 from ..durations import timeout_seconds, ttl_ms, wait_seconds
-from ..lease import Lease
-from ..lock import Lock
+from ..leases.lease import Lease
+from ..leases.lock import Lock
+from ..leases.referee import Referee
 from ..model import Skipped
 from ..names import check_namespace, full_name
-from ..referee import Referee
 from .child import Child
 from .exits import WRAPPER_FAILED, say
 from .interrupts import ending_tidily, held_back

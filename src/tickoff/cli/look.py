@@ -9,7 +9,7 @@ import click
 from .opening import as_text, fleet, fleet_options, json_option, name_argument
 
 if TYPE_CHECKING:
-    from ..status import PastRun
+    from ..operating.status import PastRun
 
 _LIMITS = (27, 9, 21, 24)
 
@@ -64,7 +64,7 @@ def _page(name: str, runs: tuple[PastRun, ...]) -> list[str]:
 
 def _row(run: PastRun) -> tuple[str, str, str, str]:
     from ..model import Outcome
-    from ..words import length, server
+    from ..operating.words import length, server
     from .paint import painted
 
     tick = f"{run.tick.astimezone().replace(microsecond=0):%Y-%m-%d %H:%M:%S %Z}"

@@ -10,7 +10,7 @@ import click
 from .opening import as_text, fleet, fleet_options, json_option
 
 if TYPE_CHECKING:
-    from ..status import Holding, JobStatus, LockStatus, Status
+    from ..operating.status import Holding, JobStatus, LockStatus, Status
 
 _LIMITS = (24, 26, 24, 15)
 
@@ -26,7 +26,7 @@ def ls(url: str | None, namespace: str | None, app: str | None, as_json: bool) -
 
 
 def _page(status: Status) -> list[str]:
-    from ..words import clock, counted
+    from ..operating.words import clock, counted
     from .paint import shortened, width
 
     at = clock(status.at.astimezone().replace(microsecond=0))
@@ -67,7 +67,7 @@ def _last(job: JobStatus, at: datetime) -> str:
 
 def _details(job: JobStatus, at: datetime) -> list[str]:
     """What does not fit into a row, and is not always so."""
-    from ..words import time_of_day
+    from ..operating.words import time_of_day
     from .paint import paint
 
     told = []
@@ -100,7 +100,7 @@ def _held(lock: LockStatus, at: datetime) -> str:
 
 def _holding(holder: Holding, at: datetime) -> str:
     """Who, since when, and how long the lease lasts unless renewed."""
-    from ..words import server, time_of_day
+    from ..operating.words import server, time_of_day
 
     since = ""
     if holder.since is not None:
@@ -125,6 +125,6 @@ def _paused() -> str:
 
 def _words(gap: timedelta) -> str:
     """The largest unit only, which is enough in a table."""
-    from ..words import length
+    from ..operating.words import length
 
     return " ".join(length(max(0, round(gap.total_seconds() * 1000))).split()[:2])

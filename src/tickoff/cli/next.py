@@ -12,7 +12,7 @@ import click
 from .opening import fleet, fleet_options, json_option
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule
+    from ..schedules.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ def next_ticks(
     """  # noqa: D301 - click keeps the lines of a block that begins with \b
     from itertools import islice
 
-    from ..clocks import wall
-    from ..schedule import host_zone, schedule_of, ticks
+    from ..ground.clocks import wall
+    from ..schedules.schedule import host_zone, schedule_of, ticks
 
     if name is not None:
         _refuse_both(cron, every, tz)
@@ -79,7 +79,7 @@ def _refuse_both(*options: str | None) -> None:
 
 def _lines(schedule: Schedule, found: list[int], now: int) -> Iterator[_Line]:
     from ..model import moment
-    from ..schedule import Cron
+    from ..schedules.schedule import Cron
 
     zone = _zone(schedule)
     for tick in found:
@@ -90,8 +90,8 @@ def _lines(schedule: Schedule, found: list[int], now: int) -> Iterator[_Line]:
 def _zone(schedule: Schedule) -> tzinfo:
     """The zone whose clocks are shown: the schedule's, or this host's for a period, which has none."""
     from ..errors import ConfigError
-    from ..schedule import Cron
-    from ..zones import host_zone, load
+    from ..schedules.schedule import Cron
+    from ..schedules.zones import host_zone, load
 
     if isinstance(schedule, Cron):
         return load(schedule.tz)
@@ -117,7 +117,7 @@ def _json(schedule: Schedule, lines: list[_Line], now: int) -> str:
 
 
 def _table(schedule: Schedule, lines: list[_Line]) -> str:
-    from ..words import clock, length
+    from ..operating.words import clock, length
 
     rows = [(clock(line.local), clock(line.at), f"in {length(line.wait)}", line.note) for line in lines]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -6,12 +6,12 @@ import os
 
 import click
 
-from ..clocks import elapsed
 from ..durations import timeout_seconds, ttl_ms
+from ..ground.clocks import elapsed
 from ..model import Skipped
 from ..names import check_namespace, full_name
-from ..once import Won, plan, win
-from ..schedule import host_zone, schedule_of
+from ..schedules.schedule import host_zone, schedule_of
+from ..ticks.once import Won, plan, win
 from .child import Child
 from .exits import WRAPPER_FAILED, say
 from .interrupts import ending_tidily, held_back

@@ -15,7 +15,7 @@ def trigger(name: str, url: str | None, namespace: str | None, app: str | None) 
 
     The run is marked as manual; schedules go on as if it had not been.
     """
-    from ..words import counted
+    from ..operating.words import counted
 
     with fleet(url, namespace, app) as jobs:
         job = jobs.trigger(name)
@@ -42,7 +42,7 @@ def pause(name: str, why: str, url: str | None, namespace: str | None, app: str 
 @fleet_options
 def resume(name: str, url: str | None, namespace: str | None, app: str | None) -> None:
     """Start ticks of a paused job again; those that fell into the pause are not made up for."""
-    from ..words import clock
+    from ..operating.words import clock
 
     with fleet(url, namespace, app) as jobs:
         job = jobs.resume(name)
@@ -60,7 +60,7 @@ def release(name: str, why: str, url: str | None, namespace: str | None, app: st
     The holder is told at its next renewal, and what it writes under its old fence is refused. It is not
     ended: make sure that it is dead, or that its work is guarded.
     """
-    from ..words import server
+    from ..operating.words import server
 
     with fleet(url, namespace, app) as jobs:
         job = jobs.release(name, why)

@@ -6,8 +6,8 @@ import math
 import signal
 from dataclasses import dataclass
 
-from ..clocks import elapsed
-from ..lease import Lease
+from ..ground.clocks import elapsed
+from ..leases.lease import Lease
 from ..model import Outcome
 from ..work import End, exited, overran
 from .child import Child

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 import click
 
-from ..clocks import elapsed
 from ..errors import TickoffError
-from ..referee import Referee
+from ..ground.clocks import elapsed
+from ..leases.referee import Referee
 from .child import CannotRun
 from .exits import CANNOT_EXECUTE, NOT_FOUND, WRAPPER_FAILED, say
 from .options import namespace_option, required_url, url_option

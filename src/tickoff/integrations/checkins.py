@@ -19,11 +19,11 @@ from functools import lru_cache
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import UUID, uuid5
 
-from .. import forks
 from ..app import Tickoff
 from ..errors import ConfigError
-from ..events import Event
+from ..ground import forks
 from ..model import Outcome
+from ..ticks.events import Event
 
 _log = logging.getLogger("tickoff")
 

@@ -13,8 +13,8 @@ import time
 
 from ..app import Tickoff
 from ..errors import ConfigError
-from ..events import Event
 from ..model import Outcome, moment
+from ..ticks.events import Event
 
 try:
     from opentelemetry.trace import SpanKind, Status, StatusCode, TracerProvider, get_tracer
@@ -47,8 +47,8 @@ def trace(jobs: Tickoff, provider: TracerProvider | None = None) -> None:
 def _attributes(event: Event) -> dict[str, str | int | bool]:
     return {
         "faas.trigger": "other" if event.manual else "timer",
-        "tickoff.job": event.job,
-        "tickoff.tick": moment(event.tick).isoformat(),
+        "tickoff.ticks.job": event.job,
+        "tickoff.ticks.tick": moment(event.tick).isoformat(),
         "tickoff.fence": event.fence,
         "tickoff.attempt": event.attempt,
         "tickoff.manual": event.manual,

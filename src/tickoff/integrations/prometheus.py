@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from ..app import Tickoff
 from ..errors import ConfigError, TickoffError
-from ..events import Event
 from ..model import Outcome
+from ..ticks.events import Event
 
 if TYPE_CHECKING:
     from ..records.operator import Records

@@ -6,9 +6,9 @@ import logging
 import math
 from collections.abc import Callable
 
-from ..clocks import elapsed
 from ..errors import StoreUnreachable
-from ..loops import Loop
+from ..ground.clocks import elapsed
+from ..ground.loops import Loop
 from ..names import owner
 from ..stores.base import LeaseStore
 from .hand import Hand

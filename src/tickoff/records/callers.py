@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from ..clocks import elapsed
-from ..crew import Crew
-from ..eventloop import EventLoop
+from ..ground.clocks import elapsed
+from ..ground.crew import Crew
+from ..ground.eventloop import EventLoop
 from .claim import Call
 from .ends import Ends
 from .hand import Hand

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, cast
 
-from ..clocks import elapsed
-from ..loops import Loop
+from ..ground.clocks import elapsed
+from ..ground.loops import Loop
 from ..names import new_token, owner
 from ..tables.base import Batch, Deferred, Done, Key, RecordTable, Settled, State, Verdict
 from .job import RecordJob

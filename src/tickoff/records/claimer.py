@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 
-from ..clocks import elapsed
 from ..errors import StoreUnreachable
-from ..loops import Loop
+from ..ground.clocks import elapsed
+from ..ground.loops import Loop
 from ..names import new_token, owner
 from ..tables.base import Batch, RecordTable
 from .appetite import Appetite

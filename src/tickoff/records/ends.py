@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..clocks import elapsed
 from ..durations import seconds
 from ..errors import ConfigError, Defer, Pause, Reject
+from ..ground.clocks import elapsed
 from ..work import in_short
 from . import blame
 from .circuit import kind_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from ..clocks import elapsed
 from ..errors import StoreUnreachable
-from ..loops import Loop
+from ..ground.clocks import elapsed
+from ..ground.loops import Loop
 from ..tables.base import Failed, RecordTable, Settled, Verdict
 from .blame import charged
 from .claim import Flush

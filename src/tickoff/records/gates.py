@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from ..clocks import elapsed
-from ..loops import Loop
+from ..ground.clocks import elapsed
+from ..ground.loops import Loop
 from .circuit import Circuit
 from .hold import Hold
 from .lender import Lender

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import threading
 
+from ..leases.storetime import StoreTime
 from ..model import Note
 from ..names import owner
 from ..stores.base import LeaseStore
-from ..storetime import StoreTime
 
 _WORTH = 0.02
 """A hold that ends so few seconds later than the one posted is not worth a note of its own."""

@@ -6,10 +6,10 @@ import logging
 import math
 from collections.abc import Callable
 
-from ..clocks import elapsed
 from ..errors import StoreUnreachable
+from ..ground.clocks import elapsed
+from ..ground.loops import Loop
 from ..lending import Loan
-from ..loops import Loop
 from ..stores.base import LeaseStore
 from .purse import Purse
 from .rate import Pace

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..clocks import elapsed
 from ..errors import StoreUnreachable
+from ..ground.clocks import elapsed
 from ..serve import wind_down
 from ..tables.base import RecordTable, State
 from .steering import Steered

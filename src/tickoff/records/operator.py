@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self
 
-from .. import forks
-from ..clocks import elapsed
 from ..errors import ConfigError
-from ..eventloop import EventLoop
+from ..ground import forks
+from ..ground.clocks import elapsed
+from ..ground.eventloop import EventLoop
+from ..leases.referee import Referee
 from ..names import has_control_characters
-from ..referee import Referee
 from ..tables.base import RecordTable, Swept
-from ..tick import Tick
+from ..ticks.tick import Tick
 from .canary import Canary
 from .job import RecordJob
 from .names import Names

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..clocks import elapsed
-from ..loops import Loop
+from ..ground.clocks import elapsed
+from ..ground.loops import Loop
+from ..leases.storetime import StoreTime
 from ..model import Note
 from ..stores.base import LeaseStore
-from ..storetime import StoreTime
 from ..tables.base import Verdict
 from .circuit import Circuit
 from .claim import Call

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from ..clocks import elapsed
 from ..errors import StoreUnreachable
-from ..loops import Loop
+from ..ground.clocks import elapsed
+from ..ground.loops import Loop
 from ..tables.base import RecordTable
 from .claim import Claim
 from .hand import Hand

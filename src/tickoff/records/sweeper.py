@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import math
 
-from ..clocks import elapsed
 from ..errors import StoreUnreachable
-from ..lease import Lease
-from ..loops import Loop
+from ..ground.clocks import elapsed
+from ..ground.loops import Loop
+from ..leases.lease import Lease
+from ..leases.referee import Referee
 from ..model import Outcome
-from ..referee import Referee
 from ..tables.base import RecordTable, Swept
 from .job import RecordJob
 

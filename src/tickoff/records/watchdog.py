@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from ..loops import Loop
+from ..ground.loops import Loop
 from .claim import Call
 from .ends import Ends
 from .hand import Hand

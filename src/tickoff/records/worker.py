@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import time
 
-from .. import forks
-from ..clocks import elapsed
-from ..eventloop import EventLoop
-from ..referee import Referee
+from ..ground import forks
+from ..ground.clocks import elapsed
+from ..ground.eventloop import EventLoop
+from ..leases.referee import Referee
 from ..tables.base import RecordTable
 from .beat import Beat
 from .callers import callers_of

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ..knowledge import Knowledge
+from ..leases.knowledge import Knowledge
 from ..model import Answer, Bid, Ending, Hold, Outcome
 from ..names import new_token
 from .contract import DAY, TTL, hold_of

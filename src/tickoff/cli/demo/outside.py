@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...errors import Defer, LeaseLost, Reject, StaleFence
-from ...tick import Tick
+from ...ticks.tick import Tick
 from .journal import Seen
 
 ADDRESS = "TICKOFF_DEMO_API"

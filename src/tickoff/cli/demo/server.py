@@ -12,9 +12,9 @@ import threading
 from contextlib import AbstractContextManager, ExitStack, closing
 from types import TracebackType
 
-from ...clocks import wall
 from ...errors import TickoffError
-from ...world import RealWorld, entered
+from ...ground.clocks import wall
+from ...ground.world import RealWorld, entered
 from ..exits import report
 from . import application, outside
 

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from ...app import Tickoff
-from ...clocks import wall
 from ...errors import ConfigError, StoreUnreachable
+from ...ground.clocks import wall
 from ...names import check_namespace, full_name
 from ...stores.sql.engines import UrlSource, database_of
 from ..interrupts import held_back

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...clocks import elapsed
 from ...errors import StoreUnreachable
+from ...ground.clocks import elapsed
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -10,7 +10,7 @@ for seed in range(1000):
     assert not (report := simulate(define, seed=seed)).violations, report.tale()
 """
 
-from ...clocks import sleep
+from ...ground.clocks import sleep
 from .fleet import simulate
 from .report import Report, Start
 from .wire import NO_FAULTS, Faults

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ... import Tickoff
-from ...events import Event, Kind
-from ...job import Job
+from ...ground.world import entered
 from ...model import Outcome
-from ...world import entered
+from ...ticks.events import Event, Kind
+from ...ticks.job import Job
 from .hub import Hub, Process
 from .report import Expectation, Report, Start
 from .watched import WatchedStore

@@ -12,7 +12,7 @@ from typing import Any
 
 from greenlet import getcurrent, greenlet
 
-from ...world import Driver, Step
+from ...ground.world import Driver, Step
 
 _LATENCY = 0.0001
 """Seconds a loop needs to wake up: real ones are late, too, and so time goes on."""

@@ -1,0 +1,1 @@
+"""See, explain and steer: what operators ask, answered from what the store keeps."""

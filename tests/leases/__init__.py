@@ -1,0 +1,1 @@
+"""Leases: races, locks, and who keeps them."""

@@ -1,0 +1,1 @@
+"""Jobs on schedules, in virtual time and in real processes."""
