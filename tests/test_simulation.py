@@ -72,7 +72,7 @@ def test_the_same_seed_takes_the_same_course():
 
 def test_the_faults_do_happen_and_stale_writes_are_refused():
     """A simulation without faults would prove nothing; stopped servers do come back and write."""
-    reports = [simulate(define, seed=seed) for seed in range(12)]
+    reports = [simulate(define, seed=seed, faults=Faults(stopped=0.02)) for seed in range(12)]
     stories = [line for report in reports for line in report.story]
     for fault in (
         "killed",
