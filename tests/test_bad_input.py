@@ -303,7 +303,7 @@ def test_no_two_names_share_a_key_on_any_store(jobs: Tickoff) -> None:
     """All can be held at the same time; each is listed, found by its beginning, and let go by itself."""
     held = {name: jobs.race(name, ttl="5m") for name in HOSTILE}
     assert [name for name, lease in held.items() if not isinstance(lease, Lease)] == []
-    assert set(jobs.store.names()) == set(HOSTILE)
+    assert set(HOSTILE) <= set(jobs.store.names())  # others may have left theirs
     for name, lease in held.items():
         begun = name[: (len(name) + 1) // 2]
         assert name in jobs.store.names(begun)

@@ -120,18 +120,16 @@ def test_a_server_that_cannot_run_the_command_leaves_the_tick_to_others(
 def test_a_server_that_dies_is_replaced_by_one_that_stands_by(environment, url, name):
     """With --recover now; the default leaves a crashed tick alone."""
     options = ("once", name, *YEARLY, "--recover", "now", "--ttl", "2s", "--url", url, "--")
-    with (
-        started(environment, *options, "sh", "-c", IGNORES_TERM) as winner,
-        started(environment, *options[:-1], "--", "echo", "taken over") as standby,
-    ):
-        pid = int(line_of(winner))
-        time.sleep(1.5)
-        assert standby.poll() is None
-        winner.kill()
-        began = time.monotonic()
-        assert standby.communicate(timeout=30) == ("taken over\n", "")
-        assert time.monotonic() - began < 2 + 2 + 5
-        assert eventually(lambda: not alive(pid))
+    with started(environment, *options, "sh", "-c", IGNORES_TERM) as winner:
+        pid = int(line_of(winner))  # it has won before the other one races
+        with started(environment, *options[:-1], "--", "echo", "taken over") as standby:
+            time.sleep(1.5)
+            assert standby.poll() is None
+            winner.kill()
+            began = time.monotonic()
+            assert standby.communicate(timeout=30) == ("taken over\n", "")
+            assert time.monotonic() - began < 2 + 2 + 5
+            assert eventually(lambda: not alive(pid))
     assert [run.outcome for run in history(url, name)] == [Outcome.OK, Outcome.CRASHED]
 
 
