@@ -83,7 +83,8 @@ def _make_apart(transaction: Transaction) -> None:
 def _missing(transaction: Transaction) -> ConfigError:
     statement = " ".join(fences.ddl(transaction.dialect.name).split())  # an error is one line
     return ConfigError(
-        f"the table {fences.table.name} is missing and could not be made; let somebody who may do it: {statement}"
+        f"the table {fences.table.name} is missing and could not be made; "
+        f"let somebody who may do it: {statement}"
     )
 
 
