@@ -9,12 +9,6 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
-# Many tests wait for real processes, so more run side by side than there are cores. What fails in the crowd is tried
-# once more, alone: a test that fails then, fails; one that passes is named above as having failed in the crowd.
-PYTEST := $(PY) -m pytest -n 4
-ONCE_MORE := { echo '== once more, alone: what failed beside the others'; \
-	$(PY) -m pytest -n 0 --last-failed --last-failed-no-failures none; }
-
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
@@ -28,11 +22,11 @@ demo: $(RUNTIME) ## ten real servers, a crash, a zombie, 2,000 rows: needs no se
 
 test: check servers ## all checks, then all tests on real servers of their own
 	@echo '== pytest'
-	@$(PYTEST) || $(ONCE_MORE)
+	@dev/run-tests $(PY)
 
 full: check servers ## the same with the long forms of the long tests
 	@echo '== pytest, long forms'
-	@export TICKOFF_FULL=1; $(PYTEST) || $(ONCE_MORE)
+	@TICKOFF_FULL=1 dev/run-tests $(PY)
 
 check: $(DEV) ## format, lint, types, import contracts
 	@echo '== format'

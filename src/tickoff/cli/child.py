@@ -59,7 +59,7 @@ class Child:
         self._close_word()
         os.close(self._trouble)
         if self._code is None:
-            self._signal(signal.SIGKILL if self.started else signal.SIGTERM)
+            self._signal(signal.SIGKILL)  # any other, just after the fork, would be taken by our own handlers
             os.waitpid(self.pid, 0)
 
     def start(self, variables: dict[str, str]) -> None:
