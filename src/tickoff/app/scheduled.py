@@ -16,16 +16,14 @@ from ..names import check_name
 from ..schedules.schedule import Schedule, cron, every, ticks
 from ..ticks.job import Job, place_of
 from ..ticks.leader import Post
+from ..ticks.once import TAKEOVERS, Recover
 from ..work import is_async, refuse_lazy, takes
 from .core import Core
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-Recover = Literal["next", "now"]
 CatchUp = Literal["none", "latest"]
 OnOutage = Literal["skip", "wait"]
-
-_ATTEMPTS_TO_RECOVER = 3
 
 _LOOKED_AT = 50
 """So many ticks are looked at to see how far apart they are."""
@@ -193,7 +191,7 @@ def _options(
     _one_of(catch_up, "catch_up", ("none", "latest"))
     _one_of(on_outage, "on_outage", ("skip", "wait"))
     takeover = recover == "now"
-    default = _ATTEMPTS_TO_RECOVER if takeover else 1
+    default = TAKEOVERS if takeover else 1
     return {
         "ttl": ttl_ms(ttl),
         "timeout": None if timeout is None else _above_zero(timeout, "timeout"),

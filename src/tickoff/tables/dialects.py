@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -53,17 +52,9 @@ class Dialect:
         """Whether many rows' values go into one statement as arrays."""
         return self.name == "postgresql"
 
-    @contextmanager
-    def writing(self, connection: sa.Connection) -> Iterator[None]:
-        """A transaction by plain statements."""
-        connection.exec_driver_sql(self.begin)
-        try:
-            yield
-        except BaseException:
-            if not connection.invalidated:
-                connection.exec_driver_sql("ROLLBACK")
-            raise
-        connection.exec_driver_sql("COMMIT")
+    def writing(self, connection: sa.Connection) -> AbstractContextManager[None]:
+        """A transaction that writes."""
+        return stores.transaction(connection, self.begin)
 
     def prepare(self, engine: sa.Engine) -> None:
         """Set connections up beyond what the lease store needs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -73,17 +73,9 @@ class Dialect:
             upsert = insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=dict(changed))
         return cast("sa.Insert", upsert)
 
-    @contextmanager
-    def writing(self, connection: sa.Connection) -> Iterator[None]:
-        """A transaction on an autocommit connection, by plain statements: the same on every driver."""
-        connection.exec_driver_sql(self.begin)
-        try:
-            yield
-        except BaseException:
-            if not connection.invalidated:
-                connection.exec_driver_sql("ROLLBACK")
-            raise
-        connection.exec_driver_sql("COMMIT")
+    def writing(self, connection: sa.Connection) -> AbstractContextManager[None]:
+        """A transaction that writes."""
+        return transaction(connection, self.begin)
 
     @contextmanager
     def schema_lock(self, connection: sa.Connection) -> Iterator[None]:
@@ -142,6 +134,19 @@ def _persistently(execute: Callable[[], object], limit: float) -> None:
             time.sleep(_PAUSE)
         else:
             return
+
+
+@contextmanager
+def transaction(connection: sa.Connection, begin: str) -> Iterator[None]:
+    """A transaction on an autocommit connection, by plain statements: the same on every driver."""
+    connection.exec_driver_sql(begin)
+    try:
+        yield
+    except BaseException:
+        if not connection.invalidated:
+            connection.exec_driver_sql("ROLLBACK")
+        raise
+    connection.exec_driver_sql("COMMIT")
 
 
 def _milliseconds(seconds: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
