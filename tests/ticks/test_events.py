@@ -47,6 +47,7 @@ def test_a_listener_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture) ->
         (event(Kind.SKIPPED, None, error="paused by ann"), logging.INFO, "skipped: paused by ann"),
         (event(outcome=Outcome.FAILED, error="ValueError: no"), logging.ERROR, "failed after 0.000 s: Value"),
         (event(outcome=Outcome.TIMED_OUT), logging.ERROR, "timed out after"),
+        (event(Kind.MISSED, None, count=3), logging.ERROR, "as 2 before it, was due, and nobody finished it"),
     ],
 )
 def test_each_event_is_one_line(
@@ -59,6 +60,16 @@ def test_each_event_is_one_line(
     assert line.levelno == level
     assert words in line.getMessage()
     assert (line.job, line.tick, line.fence) == ("tidy", TICK, 7)  # type: ignore[attr-defined]
+
+
+def test_what_somebody_must_see_is_logged_where_nothing_was_configured(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Python logs from WARNING on until told otherwise: a failed tick and a missed one are above that."""
+    caplog.set_level(logging.WARNING, "tickoff")
+    for one in (event(), event(outcome=Outcome.FAILED), event(Kind.MISSED, None)):
+        Events().tell(one)
+    assert [line.outcome for line in caplog.records] == ["failed", "missed"]  # type: ignore[attr-defined]
 
 
 def test_a_failure_brings_its_traceback(caplog: pytest.LogCaptureFixture) -> None:

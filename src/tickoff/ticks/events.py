@@ -97,5 +97,5 @@ def log(event: Event) -> None:
 def _level(event: Event) -> int:
     if event.kind is Kind.STARTED:
         return logging.DEBUG
-    bad = event.kind is Kind.ENDED and event.outcome is not Outcome.OK
-    return logging.ERROR if bad else logging.INFO
+    failed = event.kind is Kind.ENDED and event.outcome is not Outcome.OK
+    return logging.ERROR if failed or event.kind is Kind.MISSED else logging.INFO
