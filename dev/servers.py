@@ -1,4 +1,4 @@
-"""Private Redis, PostgreSQL and MariaDB servers from Debian's binaries: own port and folder, ended by pid."""
+"""Private Redis, PostgreSQL, PgBouncer and MariaDB from Debian: own port and folder, ended by pid."""
 
 from __future__ import annotations
 
@@ -132,6 +132,26 @@ def postgres_server(*options: str, fsync: bool = False) -> Iterator[Server]:
         url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
         server = Server("postgres", url, port, command, folder, lambda: _postgres_ready(url), user)
         yield from _running(server, signal.SIGINT)
+
+
+@contextmanager
+def pgbouncer(behind: Server, mode: str, sessions: int = 2) -> Iterator[Server]:
+    """A PgBouncer before a PostgreSQL, with few sessions, so that clients meet on them; no root either."""
+    binary = _binary("pgbouncer", "/usr/sbin")
+    user = _ordinary_user()
+    with _folder(user) as folder:
+        port = free_port()
+        (folder / "users").write_text('"postgres" ""\n')
+        (folder / "ini").write_text(
+            f"[databases]\n* = host=127.0.0.1 port={behind.port}\n[pgbouncer]\n"
+            f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+            f"auth_type = trust\nauth_file = {folder}/users\n"
+            f"pool_mode = {mode}\ndefault_pool_size = {sessions}\nmax_client_conn = 200\n"
+        )
+        url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        command = [binary, str(folder / "ini")]
+        server = Server("pgbouncer", url, port, command, folder, lambda: _postgres_ready(url), user)
+        yield from _running(server)
 
 
 @contextmanager

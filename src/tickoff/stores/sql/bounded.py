@@ -32,7 +32,18 @@ class BoundedConnection(psycopg.Connection[Any]):
 
 
 _pooled: set[str] = set()
-"""Databases that turned out to be behind a pooler which hands one session to many clients."""
+"""Databases behind a pooler, which may hand one session to many clients."""
+
+
+def look_for_pooler(address: str, connection: psycopg.Connection[Any], session: int) -> None:
+    """Notice a pooler by the number of the session that answers, which is not that of the one we opened.
+
+    Before anything is prepared: clients of a pooler name their statements alike, and in the session of
+    another one, ours would run a statement of theirs.
+    """
+    if session != connection.info.backend_pid and address not in _pooled:
+        _pooled.add(address)
+        _log.info("%s is behind a pooler: no statements are prepared there", address)
 
 
 def notice_pooler(address: str, error: BaseException) -> None:
@@ -47,7 +58,7 @@ def notice_pooler(address: str, error: BaseException) -> None:
 
 
 def shares_sessions(address: str) -> bool:
-    """Whether a database turned out to be behind such a pooler."""
+    """Whether a database is known to be behind a pooler."""
     return address in _pooled
 
 
@@ -57,12 +68,11 @@ def suit_pooler(address: str, connection: psycopg.Connection[Any]) -> None:
         connection.prepare_threshold = None
 
 
-def bind(engine: sa.Engine, limit: float, address: str) -> None:
+def bind(engine: sa.Engine, limit: float) -> None:
     """Make every connection of the engine a bounded one."""
 
     @sa.event.listens_for(engine, "do_connect")
     def connect(_dialect: Any, _record: Any, args: Any, kwargs: Any) -> BoundedConnection:
         connection = BoundedConnection.connect(*args, **kwargs)
         connection.limit = limit
-        suit_pooler(address, connection)
         return connection

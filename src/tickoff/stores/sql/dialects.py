@@ -22,10 +22,13 @@ _SCHEMA_WAIT = 30
 
 _PAUSE = 0.01
 
-_READ_COMMITTED = """
-    SELECT set_config('default_transaction_isolation', 'read committed', false)
-    WHERE current_setting('default_transaction_isolation') <> 'read committed'
+_WHO_AND_READ_COMMITTED = """
+    SELECT pg_backend_pid(), CASE current_setting('default_transaction_isolation')
+        WHEN 'read committed' THEN NULL
+        ELSE set_config('default_transaction_isolation', 'read committed', false)
+    END
 """
+"""In one trip, and asked before it is set, so that nothing is left behind in a pooler's session."""
 
 
 @dataclass(frozen=True)
@@ -101,17 +104,23 @@ class Dialect:
                 finally:
                     connection.execute(sa.select(sa.func.release_lock("tickoff_schema")))
 
-    def prepare(self, dbapi_connection: Any, limit: float) -> None:
-        """Set a new connection up: its zone, its isolation, how long it waits for others' locks."""
+    def prepare(self, dbapi_connection: Any, limit: float) -> Any:
+        """Set a new connection up: its zone, its isolation, how long it waits for others' locks.
+
+        Returns the last row that was told; on PostgreSQL it begins with the number of the session.
+        """
+        told = None
         for statement in self._session(limit):
             cursor = dbapi_connection.cursor()
             _persistently(partial(cursor.execute, statement), limit)
+            told = cursor.fetchone() if cursor.description else None
             cursor.close()
+        return told
 
     def _session(self, limit: float) -> list[str]:
         match self.name:
-            case "postgresql":  # asked before it is set, so that nothing is left behind in a pooler's session
-                return [_READ_COMMITTED]
+            case "postgresql":
+                return [_WHO_AND_READ_COMMITTED]
             case "sqlite":
                 return [f"PRAGMA busy_timeout = {int(limit * 1000)}", "PRAGMA journal_mode = WAL"]
             case _:

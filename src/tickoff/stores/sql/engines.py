@@ -96,8 +96,8 @@ class UrlSource:
         if self.driver == "psycopg":
             from .bounded import bind
 
-            bind(engine, limit, self.address)
-        return _prepared(engine, limit)
+            bind(engine, limit)
+        return _prepared(engine, limit, self.address)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class SharedSource:
             skip_autocommit_rollback=True,
             pool=self.engine.pool.recreate(),
         )
-        return _prepared(own, limit)
+        return _prepared(own, limit, self.address)
 
 
 def source_of(target: str | sa.Engine) -> EngineSource:
@@ -244,11 +244,16 @@ def _dialect_args(url: sa.URL) -> dict[str, Any]:
     return {"use_native_hstore": False} if url.get_backend_name() == "postgresql" else {}
 
 
-def _prepared(engine: sa.Engine, limit: float) -> sa.Engine:
+def _prepared(engine: sa.Engine, limit: float, address: str) -> sa.Engine:
     dialect = dialect_of(engine)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(dbapi_connection: Any, _record: Any) -> None:
-        dialect.prepare(dbapi_connection, limit)
+        told = dialect.prepare(dbapi_connection, limit)
+        if engine.driver == "psycopg":
+            from .bounded import look_for_pooler, suit_pooler
+
+            look_for_pooler(address, dbapi_connection, told[0])
+            suit_pooler(address, dbapi_connection)
 
     return engine

@@ -60,8 +60,10 @@ def _pooler(address: str, connection: sa.Connection) -> Finding | None:
     return Finding(
         check="postgres-pooler",
         what=f"{address} is behind a pooler in transaction mode: each statement may meet another session",
-        danger="prepared statements and settings of different clients mix; first calls fail and are repeated",
-        remedy="give Tickoff a pool in session mode, or the database's own port",
+        danger="what one client sets for its session holds for others, such as an isolation or a time-out; "
+        "statements are not prepared there, which costs time",
+        remedy="give Tickoff a pool in session mode, or the database's own port; your own engines: "
+        "prepare_threshold=None",
     )
 
 
