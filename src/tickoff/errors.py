@@ -97,12 +97,19 @@ class FenceHeld(TickoffError):
         return type(self), (self.name,)
 
 
-class Defer(Exception):
-    """Raised by the work: the provider's fault, not the record's; try again after a while, uncharged."""
+_NOT_SAID = 30.0
+"""Seconds to wait for a provider that does not say how long."""
 
-    def __init__(self, after: str | float | timedelta = 30.0, why: str = "") -> None:
+
+class Defer(Exception):
+    """Raised by the work: the provider's fault, not the record's; try again after a while, uncharged.
+
+    `after` is a duration, or what an HTTP answer has as Retry-After: seconds, a date, or None for not there.
+    """
+
+    def __init__(self, after: str | float | timedelta | None = _NOT_SAID, why: str = "") -> None:
         super().__init__(after, why)
-        self.after = after
+        self.after = _NOT_SAID if after is None else after
         self.why = why
 
     def __str__(self) -> str:

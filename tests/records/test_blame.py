@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tickoff import Defer, Pause, Reject
 from tickoff.errors import ConfigError
 from tickoff.records import blame
 from tickoff.records.backoff import Backoff, backoff_of
+from tickoff.records.retryafter import from_now
 from tickoff.tables.base import Charged, Deferred, Done, Failed
 
 
@@ -79,3 +81,31 @@ def test_a_backoff_that_makes_no_sense_is_refused(value: Any) -> None:
     """By its name."""
     with pytest.raises(ConfigError, match="backoff"):
         backoff_of(value)
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("after", "wait"),
+    [
+        ("120", 120.0),
+        (" 7 ", 7.0),
+        (None, 30.0),
+        ("Thu, 01 Jan 2026 12:01:30 GMT", 90.0),
+        ("Thursday, 01-Jan-26 12:01:30 GMT", 90.0),
+        ("Thu, 01 Jan 2026 11:00:00 GMT", 0.0),
+    ],
+)
+def test_what_http_says_as_retry_after_is_a_wait(after: str | None, wait: float) -> None:
+    """Seconds, a date by the clock that all share, one that is over already, or nothing at all."""
+    said = from_now(Defer(after, "429"), NOON.timestamp() * 1000)
+    assert blame.raised(job(), record(1), said) == Deferred((1,), "429", wait)
+
+
+@pytest.mark.parametrize("after", ["soon, please", "Thu, 99 Jan 2026 12:00:00 GMT", "-5"])
+def test_a_retry_after_that_says_nothing_is_charged_with_what_is_wrong(after: str) -> None:
+    """It would wait for nobody knows how long."""
+    verdict = blame.raised(job(), record(1), from_now(Defer(after), NOON.timestamp() * 1000))
+    assert isinstance(verdict, Charged)
+    assert after in verdict.error

@@ -7,6 +7,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from itertools import pairwise
 from typing import Any
 
@@ -139,6 +141,26 @@ def test_defer_charges_nothing_however_often(shop: Shop) -> None:
     passed = shop.records(work, attempts=2).run()
     assert (passed.counts.done, passed.counts.deferred, passed.counts.charged) == (3, 4, 0)
     assert shop.row(2)[:3] == ("DONE", "yes", 0)
+
+
+@pytest.mark.parametrize("per_call", [None, 5])
+def test_a_date_in_retry_after_is_waited_for(corner_shop: Shop, per_call: int | None) -> None:
+    """As a provider sends it, raised or as one of several answers; nothing is charged."""
+    corner_shop.stock(1)
+    began, calls = time.monotonic(), []
+
+    def work(row: Any) -> Any:
+        calls.append(row)
+        until = Defer(format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True))
+        if len(calls) > 1:
+            return ["yes"] if per_call else "yes"
+        if per_call:
+            return [until]
+        raise until
+
+    passed = corner_shop.records(work, per_call=per_call).run()
+    assert (passed.counts.done, passed.counts.deferred, passed.counts.charged) == (1, 1, 0)
+    assert 1.9 <= time.monotonic() - began < 10  # HTTP's dates have whole seconds
 
 
 def test_a_defer_that_cannot_be_read_is_charged_with_what_is_wrong(corner_shop: Shop) -> None:

@@ -15,6 +15,7 @@ from .circuit import kind_of
 from .claim import Call
 from .job import RecordJob
 from .provider import Provider
+from .retryafter import from_now
 
 _log = logging.getLogger("tickoff")
 
@@ -40,7 +41,9 @@ class Ends:
         if self._job.per_call is None:
             self._provider.answered(call, [blame.answered(self._job, call.records[0], value)], now)
             return
-        items = value if isinstance(value, list | tuple) and _holds_errors(value) else ()
+        items: Sequence[Any] = ()
+        if isinstance(value, list | tuple) and _holds_errors(value):
+            value = items = [self._read(item) for item in value]
         self._obey((item for item in items if isinstance(item, BaseException)), now)
         verdicts = blame.answered_all(self._job, call.records, value)
         if items and all(map(_is_failure, items)) and len(items) == len(call.records):
@@ -50,7 +53,7 @@ class Ends:
 
     def error(self, call: Call, error: BaseException) -> None:
         """The call raised."""
-        now = elapsed()
+        now, error = elapsed(), self._read(error)
         verdicts = blame.raised_for_all(self._job, call.records, error)
         if _is_failure(error):
             self._report(error)
@@ -70,6 +73,9 @@ class Ends:
                 self._on_pause(one.why)
             elif isinstance(one, Defer) and self._provider.deferred(_wait(one), str(one), now):
                 self._on_news()
+
+    def _read(self, said: Any) -> Any:
+        return from_now(said, self._provider.time.now()) if isinstance(said, Defer) else said
 
     def _report(self, error: BaseException) -> None:
         """The first of each kind with its traceback: a million records may fail alike."""
