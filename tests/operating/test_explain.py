@@ -85,7 +85,7 @@ def test_a_crash_nobody_wrote_down_is_derived_and_told_with_why_nobody_came() ->
     assert "crashed: its lease ran out" in told.text
     assert 'Nobody took it over: with recover="next" a crashed tick is left alone' in told.text
     alone = explained(crashed, TICK + 5 * MINUTE, job=listed(recover="now", attempts=3))
-    assert "no server was there to take it over. No server that carries the job is there now." in alone.text
+    assert "no server was there to take it over. There is no server to run it now." in alone.text
     used_up = explained(crashed, TICK + 5 * MINUTE, job=listed(a_server(), recover="now", attempts=1))
     assert "its 1 attempt are used up" not in used_up.text
     assert "its only attempt is used up" in used_up.text
@@ -187,7 +187,7 @@ def test_a_missed_tick_says_who_was_there_as_far_as_can_be_told() -> None:
     now = TICK + 15 * MINUTE
     nobody = explained(DONE, now, BEFORE, job=listed())
     assert nobody.fate == "missed"
-    assert nobody.text.endswith("nobody started it. No server that carries the job is there now.")
+    assert nobody.text.endswith("nobody started it. There is no server to run it now.")
     later = explained(DONE, now, BEFORE, job=listed(a_server(TICK + 12 * MINUTE)))
     assert "No server was there then, as far as can be told" in later.text
     there = explained(DONE, now, BEFORE, job=listed(a_server(TICK - MINUTE)))

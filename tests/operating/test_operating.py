@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from uuid import uuid4
@@ -84,6 +85,43 @@ def test_jobs_locks_and_servers_are_seen_from_a_machine_without_the_code(
         assert "ended ok" in person.explain("often", often_.last.tick).text
     gone = person.status()
     assert (len(gone.jobs), gone.servers, gone.locks) == (2, (), ())
+
+
+def test_a_leader_is_seen_with_who_leads_and_who_could(server: Tickoff, person: Tickoff) -> None:
+    """It is neither a job, which has ticks, nor a lock, whose holder is all there is to tell."""
+    leads, stop = threading.Event(), threading.Event()
+
+    @server.leader("watch")
+    def watch(lease: Lease) -> None:
+        leads.set()
+        while not lease.lost:
+            stop.wait(0.02)
+
+    with server:
+        assert leads.wait(20)
+        status = person.status()
+        (leader,) = status.leaders
+        assert (leader.name, leader.servers, leader.paused) == ("watch", 1, None)
+        assert leader.holder is not None
+        assert leader.holder.owner == status.servers[0].owner
+        assert (status.jobs, status.locks) == ((), ())
+        told = person.explain("watch")
+        assert (told.fate, told.tick) == ("led", None)
+        assert "leads since" in told.text
+        assert "Now there is 1 server to run it." in told.text
+        for ask in (person.history, person.trigger, person.schedule):
+            with pytest.raises(TickoffError, match="watch has no ticks: one server leads all the time"):
+                ask("watch")
+        assert not {"lease", "servers"} & {finding.check for finding in person.doctor().findings}
+        person.pause("watch", "a new rack")
+        assert person.status().leaders[0].paused is not None
+    assert person.explain("watch").fate == "paused"
+    person.resume("watch")
+    (leader,) = person.status().leaders
+    assert (leader.holder, leader.servers) == (None, 0)
+    told = person.explain("watch")
+    assert (told.fate, "nobody leads. There is no server to run it" in told.text) == ("vacant", True)
+    assert "no server is there to run 1 job" in {finding.what for finding in person.doctor().findings}
 
 
 def test_a_job_is_paused_resumed_and_triggered_from_afar(server: Tickoff, person: Tickoff) -> None:

@@ -14,7 +14,8 @@ from tickoff.ground.eventloop import EventLoop
 from tickoff.leases.referee import Referee
 from tickoff.stores.memory import MemoryStore
 from tickoff.ticks import leader
-from tickoff.ticks.leader import Leader, Post
+from tickoff.ticks.job import Post
+from tickoff.ticks.leader import Leader
 from tickoff.work import is_async, takes
 
 

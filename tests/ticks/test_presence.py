@@ -17,7 +17,7 @@ from tickoff.schedules.schedule import cron, every
 from tickoff.stores import open_store
 from tickoff.stores.memory import MemoryStore
 from tickoff.ticks import presence
-from tickoff.ticks.job import Job
+from tickoff.ticks.job import Job, Post
 from tickoff.ticks.presence import BEAT, Presence, board, fleet, servers
 
 from ..virtual import job
@@ -48,7 +48,7 @@ def two() -> None:
 
 def server(referee: Referee, *jobs: Job) -> Presence:
     """A server with these jobs."""
-    return Presence(referee, "", jobs, "1.0")
+    return Presence(referee, "", "1.0", jobs)
 
 
 def test_a_server_appears_and_goes(referee: Referee) -> None:
@@ -92,6 +92,36 @@ def test_another_function_by_the_same_name_is_refused(referee: Referee, owner: C
     with pytest.raises(ConfigError, match=r"name='job' means .*:two here, but .*:one on first"):
         server(referee, job(work=two)).start()
     assert [there.owner for there in servers(referee, "")] == ["first"]
+
+
+def test_another_function_for_the_same_post_is_refused(
+    referee: Referee, owner: Callable[[str], None]
+) -> None:
+    """Whichever leads, the other work would be left undone."""
+    Presence(referee, "", "1.0", [], [post(one)]).start()
+    owner("second")
+    referee.store._clock = later(referee)  # type: ignore[attr-defined]
+    Presence(referee, "", "1.0", [job(work=one)], [post(one)]).start()
+    owner("third")
+    with pytest.raises(ConfigError, match=r"name='watch' means .*:two here, but .*:one on first"):
+        Presence(referee, "", "1.0", [], [post(two)]).start()
+
+
+def test_a_hundred_servers_that_mean_the_same_are_one_warning(
+    referee: Referee, owner: Callable[[str], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of whoever was there first."""
+    for number in range(100):
+        owner(f"server-{number}")
+        server(referee, job(work=one, schedule=every("1m"))).start()
+    owner("other")
+    server(referee, job(work=one, schedule=every("2m"))).start()
+    assert caplog.text.count("job is scheduled 'every 2m' here") == 1
+
+
+def post(work: Callable[[], None]) -> Post:
+    """A post of which nothing but the function matters."""
+    return Post(name="watch", work=work, ttl=60_000, asynchronous=False, wants_lease=False)
 
 
 def later(referee: Referee) -> Callable[[], int]:
@@ -204,7 +234,7 @@ def real(url: str) -> Iterator[Referee]:
 def test_thousands_of_jobs_fit_into_a_catalog(real: Referee, name: str) -> None:
     """On every store: MySQL's TEXT would end at 64 KiB."""
     jobs = [job(f"job-{i}-{'x' * 100}", work=one) for i in range(2000)]
-    Presence(real, name, jobs, "1.0").start()
+    Presence(real, name, "1.0", jobs).start()
     (told,) = presence.catalogs(real, name).values()
     assert len(told) == 2000
 

@@ -18,7 +18,7 @@ from ..operating.roster import Listed, Roster, call_roll
 from ..operating.status import JobStatus, PastRun, Status, hidden, history_of, job_status, status_of
 from ..schedules.schedule import Schedule
 from ..ticks.events import Kind, Listener
-from ..ticks.presence import Carried, carried
+from ..ticks.presence import Carried, carried, led
 from ..ticks.requests import ask
 from .serving import Serving
 
@@ -27,28 +27,30 @@ class Operating(Serving):
     """Questions and orders; every answer is a frozen dataclass."""
 
     def status(self) -> Status:
-        """All jobs and how they stand, the locks that are held, the servers that are there."""
+        """All jobs and how they stand, who leads, the locks that are held, the servers that are there."""
         store, roster = self._ready().store, self._roster()
         names = {name for name in store.names(self._prefix) if not hidden(name)}
-        answers = store.read(sorted(names | set(roster.jobs)))
+        answers = store.read(sorted(names | set(roster.all)))
         now = answers[0].now if answers else store.now()
         return status_of(roster, answers, self._prefix, store.address, now)
 
     def history(self, name: str, limit: int = 20) -> tuple[PastRun, ...]:
         """The latest runs of a job, newest first."""
-        full, answer, _ = self._known(name)
+        full, answer, _ = self._with_ticks(name)
         return history_of(self._ready().store.history(full, limit), answer.entry, answer.now)[:limit]
 
     def explain(self, name: str, tick: datetime | None = None) -> Explanation:
-        """What became of a tick, the last one unless given, and why."""
-        full, answer, roster = self._known(name)
+        """What became of a tick, the last one unless given, and why; or who leads."""
+        full, answer, roster = self._known(name) if tick is None else self._with_ticks(name)
+        if full in roster.posts:
+            return Case(name, roster.posts[full], answer.entry, (), answer.now).lead()
         runs = self._ready().store.history(full, RUNS_KEPT)
         case = Case(name, roster.jobs.get(full), answer.entry, runs, answer.now)
         return case.explain(case.latest() if tick is None else _instant(tick))
 
     def schedule(self, name: str) -> Schedule:
         """When a job is due, as the fleet means it."""
-        full, _, roster = self._known(name)
+        full, _, roster = self._with_ticks(name)
         schedule = roster.schedule(full)
         if schedule is None:
             raise TickoffError(f"no server told when {name} is due; name the application: --app MODULE")
@@ -56,7 +58,7 @@ class Operating(Serving):
 
     def trigger(self, name: str) -> JobStatus:
         """Ask the fleet to run a job once, now: the first server with a free slot does."""
-        full, answer, roster = self._known(name)
+        full, answer, roster = self._with_ticks(name)
         listed = roster.jobs.get(full)
         if answer.entry.paused:
             raise TickoffError(
@@ -132,12 +134,21 @@ class Operating(Serving):
         full, roster = self._full(name), self._roster()
         (answer,) = self._ready().store.read([full])
         entry = answer.entry
-        if full in roster.jobs or answer.ok or entry.fence or entry.steered:
+        if full in roster.all or answer.ok or entry.fence or entry.steered:
             return full, answer, roster
         raise ConfigError(self._unknown(name, roster))
 
+    def _with_ticks(self, name: str) -> tuple[str, Answer, Roster]:
+        """The same of a name that has ticks, which a leader has not."""
+        full, answer, roster = self._known(name)
+        if full in roster.posts:
+            raise TickoffError(
+                f"{name} has no ticks: one server leads all the time; see who with: tickoff explain {name}"
+            )
+        return full, answer, roster
+
     def _unknown(self, name: str, roster: Roster) -> str:
-        names = set(roster.jobs) | set(self._ready().store.names(self._prefix))
+        names = set(roster.all) | set(self._ready().store.names(self._prefix))
         known = sorted(full.removeprefix(self._prefix) for full in names if not hidden(full))
         near = get_close_matches(name, known, 1)
         if near:
@@ -151,7 +162,7 @@ class Operating(Serving):
 
     def _own(self) -> list[Carried]:
         now = int(self._ready().time.now())
-        return [carried(job, now) for job in self._full_jobs()]
+        return [*(carried(job, now) for job in self._full_jobs()), *map(led, self._full_posts())]
 
     @property
     def _space(self) -> str:

@@ -14,8 +14,7 @@ from ..errors import ConfigError
 from ..ground.clocks import wall
 from ..names import check_name
 from ..schedules.schedule import Schedule, cron, every, ticks
-from ..ticks.job import Job, place_of
-from ..ticks.leader import Post
+from ..ticks.job import Job, Post, place_of
 from ..ticks.once import TAKEOVERS, Recover
 from ..work import is_async, refuse_lazy, takes
 from .core import Core

@@ -125,7 +125,7 @@ class Serving(Each):
         from importlib.metadata import version  # slow to import, and not needed to decorate
 
         namespace = self._namespace or ""
-        services: list[Service] = [Presence(referee, namespace, jobs, version("tickoff"))]
+        services: list[Service] = [Presence(referee, namespace, version("tickoff"), jobs, posts)]
         if jobs and self._alarm is not None:  # before the ticks: it notes what was decided before them
             services.append(Watch(referee, namespace, jobs, self._events, self._alarm))
         if jobs:

@@ -10,16 +10,16 @@ import click
 from .opening import as_text, fleet, fleet_options, json_option
 
 if TYPE_CHECKING:
-    from ..operating.status import Holding, JobStatus, LockStatus, Status
+    from ..operating.status import Holding, JobStatus, LeaderStatus, LockStatus, Paused, Status
 
 _LIMITS = (24, 26, 24, 15)
 
 
-@click.command(short_help="List jobs, how they stand, and locks that are held.")
+@click.command(short_help="List jobs, how they stand, leaders, and locks that are held.")
 @fleet_options
 @json_option
 def ls(url: str | None, namespace: str | None, app: str | None, as_json: bool) -> None:
-    """List jobs: schedule, last run, next tick, who is at work; and the locks that are held."""
+    """List jobs: schedule, last run, next tick, who is at work; who leads; and the locks that are held."""
     with fleet(url, namespace, app) as jobs:
         status = jobs.status()
     click.echo(as_text(status) if as_json else "\n".join(_page(status)))
@@ -34,8 +34,10 @@ def _page(status: Status) -> list[str]:
     lines = [shortened(f"{there}; {at}", width())]
     if status.jobs:
         lines += ["", *_jobs(status)]
+    if status.leaders:
+        lines += ["", *_named("LEADER", [(one.name, _lead(one, status.at)) for one in status.leaders])]
     if status.locks:
-        lines += ["", *_locks(status)]
+        lines += ["", *_named("LOCK", [(lock.name, [_held(lock, status.at)]) for lock in status.locks])]
     return lines
 
 
@@ -67,31 +69,64 @@ def _last(job: JobStatus, at: datetime) -> str:
 
 def _details(job: JobStatus, at: datetime) -> list[str]:
     """What does not fit into a row, and is not always so."""
-    from ..operating.words import time_of_day
-    from .paint import paint
-
     told = []
     if job.running:
         told.append(f"running on {_holding(job.running, at)}")
     if job.retrying:
         told.append("failed, and will be started again")
     if job.paused:
-        since = time_of_day(job.paused.since.astimezone().replace(microsecond=0))
-        told.append(f"paused since {since} by {job.paused.by}: {job.paused.why}")
+        told.append(_pause(job.paused))
     if job.differing:
-        told.append(paint("servers differ in what it is: tickoff doctor tells how", "red"))
+        told.append(_differ())
     if not job.servers and job.schedule:
-        told.append(paint("no server that carries it is there", "red"))
+        told.append(_nobody())
     return told
 
 
-def _locks(status: Status) -> list[str]:
+def _pause(paused: Paused) -> str:
+    from ..operating.words import time_of_day
+
+    since = time_of_day(paused.since.astimezone().replace(microsecond=0))
+    return f"paused since {since} by {paused.by}: {paused.why}"
+
+
+def _differ() -> str:
+    from .paint import paint
+
+    return paint("servers differ in what it is: tickoff doctor tells how", "red")
+
+
+def _nobody() -> str:
+    from .paint import paint
+
+    return paint("no server that carries it is there", "red")
+
+
+def _named(head: str, told: list[tuple[str, list[str]]]) -> list[str]:
+    """Names under one another, and under each what there is to tell."""
     from .paint import details, table
 
-    rows = [(lock.name,) for lock in status.locks]
-    head, *names = table(("LOCK",), rows, (78,))
-    held = [details(_held(lock, status.at)) for lock in status.locks]
-    return [head, *(line for pair in zip(names, held, strict=True) for line in pair)]
+    first, *names = table((head,), [(name,) for name, _ in told], (78,))
+    return [first] + [
+        line for name, (_, lines) in zip(names, told, strict=True) for line in (name, *map(details, lines))
+    ]
+
+
+def _lead(leader: LeaderStatus, at: datetime) -> list[str]:
+    from ..operating.words import counted
+    from .paint import paint
+
+    told = []
+    if leader.holder:
+        told.append(f"led by {_holding(leader.holder, at)}")
+    elif not leader.paused:
+        told.append(paint("nobody leads", "red"))
+    if leader.paused:
+        told.append(_pause(leader.paused))
+    if leader.differing:
+        told.append(_differ())
+    told.append(f"{counted(leader.servers, 'server')} can lead" if leader.servers else _nobody())
+    return told
 
 
 def _held(lock: LockStatus, at: datetime) -> str:

@@ -19,10 +19,13 @@ _SETTLING = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What became of a tick: in one word, in a sentence or two, and the runs there were."""
+    """What became of a tick: in one word, in a sentence or two, and the runs there were.
+
+    Of a leader, which has no ticks, it tells who leads, or why nobody does.
+    """
 
     job: str
-    tick: datetime
+    tick: datetime | None
     fate: str
     text: str
     runs: tuple[PastRun, ...]
@@ -52,6 +55,26 @@ class Case:
             text=" ".join(f"{self._opening(tick)} {self._rest(tick, fate)}".split()),
             runs=tuple(past(run) for run in fate.runs),
         )
+
+    def lead(self) -> Explanation:
+        """Tell of the lead, where the name is that of a post."""
+        led = self.entry.live(self.now)
+        fate = "led" if led else "paused" if self.entry.paused else "vacant"
+        text = f"{self.name}: {self._led() if led else self._vacant()}"
+        return Explanation(job=self.name, tick=None, fate=fate, text=text, runs=())
+
+    def _led(self) -> str:
+        entry = self.entry
+        return (
+            f"{server(entry.owner)} leads since {time_of_day(here(entry.taken))}, for "
+            f"{length(self.now - entry.taken)}; its lease ends in {self._left()} unless renewed. "
+            f"{self._presence()}"
+        )
+
+    def _vacant(self) -> str:
+        if self.entry.paused:
+            return f"nobody leads. It is {self._pause()}."
+        return f"nobody leads. {self._presence()}"
 
     def latest(self) -> int:
         """The tick that is meant when none is named: the last one that was due, or decided."""
@@ -166,9 +189,10 @@ class Case:
     def _presence(self, tick: int | None = None) -> str:
         present = self._servers()
         if not present:
-            return "No server that carries the job is there now."
+            return "There is no server to run it now."
         if tick is None:
-            return f"{counted(len(present), 'server')} that carry it are there now."
+            are = "is" if len(present) == 1 else "are"
+            return f"Now there {are} {counted(len(present), 'server')} to run it."
         first = min(s.started for s in present)
         return (
             "No server was there then, as far as can be told: of those that carry the job now, the first "

@@ -1,4 +1,4 @@
-"""The jobs of a fleet, as its servers tell of them: all a person's questions begin here, without any code."""
+"""The jobs and posts of a fleet, as its servers tell of them: here all questions begin, without any code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Word = tuple[Server, Carried]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A job, the servers that are there and carry it, and those among them that mean it differently."""
+    """A job or a post, the servers that are there and carry it, and those that mean it differently."""
 
     carried: Carried
     servers: tuple[Server, ...] = ()
@@ -29,10 +29,16 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Who is there, and what jobs there are; those of servers that have gone are known for a month."""
+    """Who is there, and what there is to do; what servers carried that have gone is known for a month."""
 
     servers: tuple[Server, ...]
     jobs: dict[str, Listed]
+    posts: dict[str, Listed]
+
+    @property
+    def all(self) -> dict[str, Listed]:
+        """Jobs and posts."""
+        return self.jobs | self.posts
 
     def schedule(self, name: str) -> Schedule | None:
         """When a job is due, where anybody said so."""
@@ -41,7 +47,7 @@ class Roster:
 
 
 def call_roll(referee: Referee, namespace: str, own: Sequence[Carried] = ()) -> Roster:
-    """Ask the boards, in two trips; `own` are jobs that this program knows itself."""
+    """Ask the boards, in two trips; `own` is what this program carries itself."""
     present = servers(referee, namespace)
     return roster_of(present, catalogs(referee, namespace), own)
 
@@ -50,12 +56,13 @@ def roster_of(
     present: Sequence[Server], known: dict[str, list[Carried]], own: Sequence[Carried] = ()
 ) -> Roster:
     """Put the notes together: what a server says counts more, the later it started."""
-    jobs = {carried.name: Listed(carried) for carried in _remembered(known)}
+    found = {carried.name: Listed(carried) for carried in _remembered(known)}
     for name, told in _told(present, known).items():
-        jobs[name] = _listed(told)
+        found[name] = _listed(told)
     for carried in own:
-        jobs[carried.name] = replace(jobs.get(carried.name, Listed(carried)), carried=carried)
-    return Roster(tuple(present), jobs)
+        found[carried.name] = replace(found.get(carried.name, Listed(carried)), carried=carried)
+    jobs = {name: listed for name, listed in found.items() if not listed.carried.leads}
+    return Roster(tuple(present), jobs, {name: found[name] for name in found.keys() - jobs.keys()})
 
 
 def _remembered(known: dict[str, list[Carried]]) -> list[Carried]:
@@ -73,7 +80,7 @@ def _told(present: Sequence[Server], known: dict[str, list[Carried]]) -> dict[st
 
 
 def _listed(told: Sequence[_Word]) -> Listed:
-    """The job as the last one means it, and who does not."""
+    """It as the last one means it, and who does not."""
     carried = told[-1][1]
     others = tuple(word for word in told if word[1] is not carried and _differs(word[1], carried))
     return Listed(carried, tuple(server for server, _ in told), others)

@@ -1,4 +1,4 @@
-"""What there is: jobs and how they stand, locks that are held, servers that are there."""
+"""What there is: jobs and how they stand, leaders, locks that are held, servers that are there."""
 
 from __future__ import annotations
 
@@ -64,6 +64,17 @@ class JobStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderStatus:
+    """A post, who leads there if anybody does, and how many servers can."""
+
+    name: str
+    holder: Holding | None
+    paused: Paused | None
+    servers: int
+    differing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LockStatus:
     """A name without a schedule that somebody holds."""
 
@@ -89,6 +100,7 @@ class Status:
     at: datetime
     store: str
     jobs: tuple[JobStatus, ...]
+    leaders: tuple[LeaderStatus, ...]
     locks: tuple[LockStatus, ...]
     servers: tuple[ServerStatus, ...]
 
@@ -122,15 +134,20 @@ def status_of(roster: Roster, answers: Iterable[Answer], prefix: str, store: str
         job_status(name, entries.get(name, Entry(name=name)), roster.jobs.get(name), prefix, now)
         for name in sorted(scheduled)
     ]
+    leaders = [
+        _leader_status(name, entries.get(name, Entry(name=name)), roster.posts[name], prefix, now)
+        for name in sorted(roster.posts)
+    ]
     locks = [
         LockStatus(name=name.removeprefix(prefix), holder=_holding(entry))
         for name, entry in sorted(entries.items())
-        if name not in scheduled and entry.live(now)
+        if name not in scheduled and name not in roster.posts and entry.live(now)
     ]
     return Status(
         at=moment(now),
         store=store,
         jobs=tuple(jobs),
+        leaders=tuple(leaders),
         locks=tuple(locks),
         servers=_servers(roster),
     )
@@ -150,6 +167,16 @@ def job_status(name: str, entry: Entry, listed: Listed | None, prefix: str, now:
         paused=_paused(entry),
         servers=0 if listed is None else len(listed.servers),
         differing=listed is not None and bool(listed.differing),
+    )
+
+
+def _leader_status(name: str, entry: Entry, listed: Listed, prefix: str, now: int) -> LeaderStatus:
+    return LeaderStatus(
+        name=name.removeprefix(prefix),
+        holder=_holding(entry) if entry.live(now) else None,
+        paused=_paused(entry),
+        servers=len(listed.servers),
+        differing=bool(listed.differing),
     )
 
 

@@ -1,4 +1,4 @@
-"""A job: a named function on a schedule, and how its ticks are run. A value; nothing here acts."""
+"""A job: a named function on a schedule. A post: one that runs while its server leads. Nothing here acts."""
 
 from __future__ import annotations
 
@@ -45,6 +45,22 @@ class Job:
             return 0
         digest = blake2b(f"{self.name}\n{tick}".encode(), digest_size=8).digest()
         return int.from_bytes(digest) % (self.jitter + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """What `@jobs.leader` said: the name to be won, and the work of whoever holds it."""
+
+    name: str
+    work: Callable[..., Any]
+    ttl: int
+    asynchronous: bool
+    wants_lease: bool
+
+    @property
+    def function(self) -> str:
+        """Where the function is."""
+        return place_of(self.work)
 
 
 def place_of(work: Callable[..., Any]) -> str:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from ..errors import StoreUnreachable
 from ..ground.clocks import elapsed
@@ -17,6 +14,7 @@ from ..ground.loops import Loop
 from ..leases.lease import Lease
 from ..leases.referee import Referee
 from ..work import in_short, refuse_awaitable
+from .job import Post
 
 _log = logging.getLogger("tickoff")
 
@@ -24,17 +22,6 @@ _PAUSE = 1.0
 """Seconds before the lead is raced for again after the function ended, or the store did not answer."""
 
 _STEPS_DOWN = "this server steps down"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
-    """What the decorator said: the name to be won, and the work of whoever holds it."""
-
-    name: str
-    work: Callable[..., Any]
-    ttl: int
-    asynchronous: bool
-    wants_lease: bool
 
 
 class Leader:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from ..ground.clocks import elapsed
 from ..ground.loops import Loop
 from ..leases.referee import Referee
 from ..names import full_name, owner
-from .job import Job
+from .job import Job, Post
 
 _log = logging.getLogger("tickoff")
 
@@ -39,7 +39,7 @@ N = TypeVar("N", "Carried", "Server")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """A job as other servers, and people, are told of it."""
+    """A job as other servers, and people, are told of it; or a post, which has no schedule."""
 
     name: str
     schedule: str
@@ -50,6 +50,7 @@ class Carried:
     attempts: int
     recover: str
     made: int
+    leads: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +81,38 @@ def carried(job: Job, now: int) -> Carried:
     )
 
 
+def led(post: Post) -> Carried:
+    """What to tell of a post."""
+    return Carried(
+        name=post.name,
+        schedule="",
+        digest="",
+        function=post.function,
+        ttl=post.ttl,
+        timeout=None,
+        attempts=1,
+        recover="now",
+        made=0,
+        leads=True,
+    )
+
+
 class Presence:
     """The notes of this server, and a look at those of the others."""
 
-    def __init__(self, referee: Referee, namespace: str, jobs: Sequence[Job], version: str) -> None:
+    def __init__(
+        self,
+        referee: Referee,
+        namespace: str,
+        version: str,
+        jobs: Sequence[Job],
+        posts: Sequence[Post] = (),
+    ) -> None:
         self._referee = referee
         self._namespace = namespace
-        self._jobs = jobs
         self._version = version
+        self._jobs = jobs
+        self._posts = posts
         self._started = 0
         self._catalog = ""
         self._catalog_at = -_CATALOG_EVERY
@@ -165,24 +190,35 @@ class Presence:
 
     def _post_catalog(self) -> None:
         now = int(self._referee.time.now())
-        text = json.dumps([asdict(carried(job, now)) for job in self._jobs])
+        text = json.dumps([asdict(one) for one in self._carried(now)])
         self._catalog = blake2b(text.encode(), digest_size=8).hexdigest()
         self._referee.store.post(board(self._namespace, "jobs"), self._catalog, text, CATALOG_LIFE)
         self._catalog_at = elapsed()
+
+    def _carried(self, now: int) -> list[Carried]:
+        return [*(carried(job, now) for job in self._jobs), *map(led, self._posts)]
 
     def _compare(self) -> None:
         """Refuse another function by the name of ours; warn of another schedule.
 
         Everybody appears first and looks then, so of two that start at once the later one sees the other.
         """
-        jobs = {job.name: job for job in self._jobs}
-        for server, theirs in fleet(self._referee, self._namespace):
+        for server, theirs in self._differing():
             before_us = (server.started, server.owner) < (self._started, owner())
-            for other in [one for one in theirs if one.name in jobs]:
-                mine = carried(jobs[other.name], other.made)
+            then = max((one.made for one in theirs), default=0)
+            mine = {one.name: one for one in self._carried(then)}
+            for other in [one for one in theirs if one.name in mine]:
                 if before_us:
-                    _refuse_other_function(mine, other, server)
-                _warn_of_other_schedule(mine, other, server)
+                    _refuse_other_function(mine[other.name], other, server)
+                _warn_of_other_schedule(mine[other.name], other, server)
+
+    def _differing(self) -> Iterator[tuple[Server, list[Carried]]]:
+        """The other servers whose jobs are not just ours: of those that agree with each other, the first."""
+        seen = {self._catalog}
+        for server, theirs in sorted(fleet(self._referee, self._namespace), key=lambda word: word[0].started):
+            if server.catalog not in seen:
+                yield server, theirs
+            seen.add(server.catalog)
 
     def _report_outage(self, error: StoreUnreachable) -> None:
         if not self._unreachable:

@@ -78,6 +78,18 @@ def test_a_lease_of_a_server_that_is_gone_is_named() -> None:
     assert list(of_leases(roster(ONE), [replace(gone, tick=0)], now=10_000)) == []
 
 
+def test_a_leader_that_is_gone_is_named() -> None:
+    """Others are there to lead, and wait for its TTL."""
+    watch = replace(CARRIED, name="watch", schedule="", leads=True)
+    led = Entry(name="watch", token="t", until=60_000, owner="web-9:9:x")
+    there = roster_of([ONE], {"c1": [watch]})
+    (finding,) = of_leases(there, [led], now=10_000)
+    assert "watch by web-9 (pid 9) for another 50 seconds" in finding.what
+    assert list(of_leases(there, [replace(led, owner=ONE.owner)], now=10_000)) == []
+    (schedule,) = of_jobs(roster_of([ONE, TWO], {"c1": [watch], "c2": [replace(watch, function="b:c")]}))
+    assert "watch is b:c on web-2 (pid 2), shop:report on web-1 (pid 1)" in schedule.what
+
+
 def test_a_holder_on_this_machine_is_gone_when_its_process_is() -> None:
     here = socket.gethostname()[:100]
     held = Entry(name="report", token="t", until=60_000, owner=f"{here}:{os.getpid()}:x")

@@ -44,10 +44,11 @@ def diagnose(referee: Referee, namespace: str, own: Sequence[Carried], mine: str
         return Diagnosis(at=moment(wall()), store=store.address, servers=0, jobs=0, findings=tuple(found))
     skew, now = _measured(referee)
     roster = call_roll(referee, namespace, own)
-    entries = {a.entry.name: a.entry for a in store.read(sorted(roster.jobs))} if roster.jobs else {}
+    names = sorted(roster.all)
+    entries = [answer.entry for answer in store.read(names)] if names else []
     seen = _seen(store, roster, now)
     found += [*of_clocks(skew, roster), *of_versions(mine, roster), *of_jobs(roster)]
-    found += [*of_leases(roster, entries.values(), now), *of_durations(seen)]
+    found += [*of_leases(roster, entries, now), *of_durations(seen)]
     return Diagnosis(
         at=moment(now),
         store=store.address,

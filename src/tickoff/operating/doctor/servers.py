@@ -43,8 +43,8 @@ def of_versions(mine: str, roster: Roster) -> Iterator[Finding]:
 
 
 def of_jobs(roster: Roster) -> Iterator[Finding]:
-    """Jobs that servers mean differently, or that nobody carries any more."""
-    differing = [_difference(name, job) for name, job in roster.jobs.items() if job.differing]
+    """Jobs and posts that servers mean differently, or that nobody carries any more."""
+    differing = [_difference(name, job) for name, job in roster.all.items() if job.differing]
     if differing:
         yield Finding(
             check="schedule",
@@ -52,10 +52,10 @@ def of_jobs(roster: Roster) -> Iterator[Finding]:
             danger="each server starts the ticks of its own schedule, so the job runs by both",
             remedy="restart the servers that run the older code; where the text is the same, update tzdata",
         )
-    if not roster.servers and roster.jobs:
+    if not roster.servers and roster.all:
         yield Finding(
             check="servers",
-            what=f"no server is there to run {counted(len(roster.jobs), 'job')}",
+            what=f"no server is there to run {counted(len(roster.all), 'job')}",
             danger="nothing is run",
             remedy="start one: tickoff serve --app MODULE",
         )
@@ -80,7 +80,8 @@ def _gone(entry: Entry, roster: Roster) -> bool:
     host, _, rest = entry.owner.partition(":")
     if host == socket.gethostname()[:100]:
         return not _alive(rest.partition(":")[0])
-    return entry.tick != 0 and bool(roster.jobs[entry.name].servers)
+    runs_on_servers = entry.tick != 0 or entry.name in roster.posts
+    return runs_on_servers and bool(roster.all[entry.name].servers)
 
 
 def _alive(pid: str) -> bool:
