@@ -10,7 +10,8 @@ from ..leases.referee import Referee
 from ..schedules.schedule import Schedule, read
 from ..ticks.presence import Carried, Server, catalogs, servers
 
-_Word = tuple[Server, Carried]
+_Words = tuple[tuple[Server, ...], Carried]
+"""What some servers say of a job, the one that started last last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +71,28 @@ def _remembered(known: dict[str, list[Carried]]) -> list[Carried]:
     return sorted((carried for told in known.values() for carried in told), key=lambda carried: carried.made)
 
 
-def _told(present: Sequence[Server], known: dict[str, list[Carried]]) -> dict[str, list[_Word]]:
-    """What each server that is there says of each job, the one that started last last."""
-    told: dict[str, list[_Word]] = defaultdict(list)
+def _told(present: Sequence[Server], known: dict[str, list[Carried]]) -> dict[str, list[_Words]]:
+    """What is said of each job by the servers that are there; who started last has the last word."""
+    by_catalog: dict[str, list[Server]] = defaultdict(list)
     for server in sorted(present, key=lambda server: server.started):
-        for carried in known.get(server.catalog, []):
-            told[carried.name].append((server, carried))
+        by_catalog[server.catalog].append(server)
+    told: dict[str, list[_Words]] = defaultdict(list)
+    for catalog, there in sorted(by_catalog.items(), key=lambda item: item[1][-1].started):
+        agreed = tuple(there)  # one for all jobs of the catalog: a thousand jobs on a hundred servers
+        for carried in known.get(catalog, []):
+            told[carried.name].append((agreed, carried))
     return told
 
 
-def _listed(told: Sequence[_Word]) -> Listed:
+def _listed(told: Sequence[_Words]) -> Listed:
     """It as the last one means it, and who does not."""
     carried = told[-1][1]
-    others = tuple(word for word in told if word[1] is not carried and _differs(word[1], carried))
-    return Listed(carried, tuple(server for server, _ in told), others)
+    differing = [words for words in told if _differs(words[1], carried)]
+    others = tuple((one, word) for there, word in differing for one in there)
+    if len(told) == 1:
+        return Listed(carried, told[0][0], others)
+    there = sorted((one for there, _ in told for one in there), key=lambda one: one.started)
+    return Listed(carried, tuple(there), others)
 
 
 def _differs(one: Carried, other: Carried) -> bool:

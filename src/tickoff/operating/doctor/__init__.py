@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ from .durations import Seen, of_durations, shortest_period
 from .servers import of_clocks, of_jobs, of_leases, of_versions
 
 _LOOKED_AT = 10
-"""So many periods of each job are looked back at, or up to twice as many."""
+"""So many periods of each job are looked back at, or a few more."""
+
+_ALIKE = 1.2
+"""Jobs are asked about together whose periods differ by less than this factor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +77,10 @@ def _seen(store: LeaseStore, roster: Roster, now: int) -> list[Seen]:
     alike: dict[int, list[str]] = defaultdict(list)
     for name, period in periods.items():
         if period is not None:
-            alike[(period * _LOOKED_AT).bit_length()].append(name)
+            alike[round(math.log(period, _ALIKE))].append(name)
     runs: dict[str, list[Run]] = defaultdict(list)
-    for size, names in alike.items():
-        for run in store.runs(names, now - 2**size):
+    for names in alike.values():
+        longest = max(periods[name] or 0 for name in names)
+        for run in store.runs(names, now - _LOOKED_AT * longest):
             runs[run.name].append(run)
     return [Seen.of(roster.jobs[name], period, runs[name]) for name, period in periods.items() if period]
