@@ -47,9 +47,9 @@ def rate_beside(opened: Database, rows: int, worked: int) -> float:
         worker = records.worker()
         worker.start()
         _until(worker, worked // 10)  # connections, plans and the size of the claims have settled by now
-        begun, before = time.perf_counter(), worker.report.counts.done
+        begun, before = time.perf_counter(), worker.counts.done
         _until(worker, worked)
-        rate = (worker.report.counts.done - before) / (time.perf_counter() - begun)
+        rate = (worker.counts.done - before) / (time.perf_counter() - begun)
         worker.stop()
     jobs.close()
     return rate
@@ -117,14 +117,14 @@ def _jobs(url: str) -> Tickoff:
 
 
 def _tenth(worker: Worker, rows: int, tenth: int) -> Tenth:
-    begun, before = time.perf_counter(), worker.report.counts.done
+    begun, before = time.perf_counter(), worker.counts.done
     _until(worker, rows * tenth // 10)
-    rate = (worker.report.counts.done - before) / max(time.perf_counter() - begun, 1e-6)
+    rate = (worker.counts.done - before) / max(time.perf_counter() - begun, 1e-6)
     return Tenth(rate, _resident())
 
 
 def _until(worker: Worker, done: int) -> None:
-    while worker.report.counts.done < done:
+    while worker.counts.done < done:
         time.sleep(0.01)
 
 

@@ -96,9 +96,9 @@ class Database:
 
 def _until(worker: Worker, done: int) -> int:
     """Wait until so many are done; how many are."""
-    while worker.report.counts.done < done:
+    while worker.counts.done < done:
         time.sleep(0.01)
-    return worker.report.counts.done
+    return worker.counts.done
 
 
 def _answer(_row: Any) -> str:

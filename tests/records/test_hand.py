@@ -13,7 +13,7 @@ TTL = 60.0
 def hand_with(*ids: int, flush: int = 4, **options: int) -> tuple[Hand, Claim]:
     """A hand with one claim taken at 0."""
     hand = Hand(job(**options))
-    hand.flush = flush
+    hand.expect(flush)
     claim = Claim(batch(*ids), 0.0, TTL)
     hand.add(claim)
     return hand, claim

@@ -33,7 +33,7 @@ class Writing:
         self.flusher = Flusher(described, cast("Any", self.table), self.hand, self.tally)
         self.hand.on_answers = lambda _urgent: None
         self.hand.add(Claim(batch(1, 2, 3), 0.0, 60.0))
-        self.hand.flush = 10
+        self.hand.expect(10)
         for i in (1, 2, 3):
             call = self.hand.take(0.0)
             assert call is not None

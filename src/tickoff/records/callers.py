@@ -50,16 +50,20 @@ def callers_of(job: RecordJob, hand: Hand, loop: EventLoop, ends: Ends) -> Calle
 
 def _caller_of(job: RecordJob) -> Callable[[Call], Any]:
     """Calls the function: it returns an answer, or something to be awaited."""
-    function = job.function
+    function, argument = job.function, _row if job.per_call is None else _rows
 
     def call_with_key(call: Call) -> Any:
-        return function(_argument(job, call), record_key=record_keys(job, call))
+        return function(argument(call), record_key=record_keys(job, call))
 
-    return call_with_key if job.wants_key else lambda call: function(_argument(job, call))
+    return call_with_key if job.wants_key else lambda call: function(argument(call))
 
 
-def _argument(job: RecordJob, call: Call) -> Any:
-    return call.records[0].row if job.per_call is None else [record.row for record in call.records]
+def _row(call: Call) -> Any:
+    return call.records[0].row
+
+
+def _rows(call: Call) -> Any:
+    return [record.row for record in call.records]
 
 
 class Threads:
@@ -133,7 +137,7 @@ class Tasks:
         self._wake()
 
     async def _work(self) -> None:
-        begun = 0.0
+        begun, task = 0.0, _this_task()
         self._loop = asyncio.get_running_loop()
         while not self._hand.closed:
             now = elapsed()
@@ -143,7 +147,7 @@ class Tasks:
             if now - begun >= _TURN:
                 begun = now
                 await self._let_others(call)
-            await self._make(call)
+            await self._make(call, task)
 
     async def _let_others(self, call: Call) -> None:
         try:
@@ -171,8 +175,8 @@ class Tasks:
             await changed.wait()
         return None
 
-    async def _make(self, call: Call) -> None:
-        task = self._tasks[call] = _this_task()
+    async def _make(self, call: Call, task: asyncio.Task[Any]) -> None:
+        self._tasks[call] = task
         try:
             value = await self._awaitable(call)
         except asyncio.CancelledError as error:

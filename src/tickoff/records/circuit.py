@@ -51,6 +51,11 @@ class Circuit:
         """Why it is open, empty while it is not."""
 
     @property
+    def calm(self) -> bool:
+        """Whether the last call was answered."""
+        return not self._row and not self.why
+
+    @property
     def open(self) -> bool:
         """Whether calls have stopped."""
         return bool(self.why)
@@ -76,7 +81,7 @@ class Circuit:
 
     def answered(self, now: float) -> bool:
         """The provider answered; whether calls had stopped."""
-        if not self._row and not self.why:
+        if self.calm:
             return False
         with self._guard:
             self._row.clear()

@@ -90,7 +90,8 @@ class Claimer:
             return self._suspect(now)
         if not self._room():
             return now + _NEWS_EVERY
-        size = self._hand.flush = self._appetite.measure(self._hand.finished, now)
+        size = self._appetite.measure(self._hand.finished, now)
+        self._hand.expect(size)
         batch = self._table.claim(new_token(), owner(), size, self._job.ttl, self._floor.begin(now))
         self._report_recovery()
         nothing_left = self._floor.learn(batch, elapsed() - now, now)
@@ -107,7 +108,7 @@ class Claimer:
     def _room(self) -> bool:
         """Whether the hand runs low, and holds no suspect."""
         alone = any(claim.alone for claim in self._hand.claims())
-        return not alone and self._hand.ready < self._hand.flush and not self._hand.stuck
+        return not alone and self._hand.ready < self._hand.size and not self._hand.stuck
 
     def _suspect(self, now: float) -> float | None:
         """One suspect, once the hand is empty; the hand wakes us when it is."""

@@ -11,11 +11,13 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from ..tables.base import Deferred, Key, Verdict
+from ..tables.base import Key, Verdict
 from .claim import Call, Claim, Flush
+from .doubts import Doubts
 from .gates import Gate, Open
 from .job import RecordJob
 from .ready import Ready
+from .underway import UnderWay
 from .unwritten import Unwritten
 
 
@@ -27,33 +29,31 @@ class Hand:
     """Records between the database and the calls; safe to use from all threads."""
 
     def __init__(self, job: RecordJob) -> None:
-        self._per_call = job.records_per_call
         self._concurrency = job.concurrency
         self._guard = threading.Lock()
         self._changed = threading.Condition(self._guard)
-        self._ready = Ready(self._per_call)
-        self._running: set[Call] = set()
-        self._abandoned: set[Call] = set()
-        self._doubtful: list[tuple[Call, Sequence[Verdict]]] = []
+        self._ready = Ready(job.records_per_call)
+        self._under_way = UnderWay()
+        self.doubts = Doubts()
         self._claims: set[Claim] = set()
         self._unwritten = Unwritten()
         self._waiting = 0
-        self._closed = False
+        self.closed = False
+        """Whether no call starts any more."""
         self._most = job.flush or math.inf
-        self.flush = self._per_call
-        """Claims have this size, and so many answers may be unwritten, unless the user wants fewer."""
+        self.expect(job.records_per_call)
         self.gate: Gate = Open()
         self.finished = 0
         """Records answered so far."""
         self.on_low: Callable[[], None] = _nobody
         self.on_answers: Callable[[bool], None] = _nobody
         self.on_change: Callable[[], None] = _nobody
-        self.is_awaited: Callable[[], bool] = _no
+        self.is_awaited: Callable[[], bool] = bool  # nobody waits elsewhere
 
-    @property
-    def unwritten_limit(self) -> int:
-        """No call starts while so many answers are unwritten."""
-        return int(min(self.flush, self._most))
+    def expect(self, size: int) -> None:
+        """Claims have this size now: so many answers may be unwritten, unless the user wants fewer."""
+        self.size = size
+        self.unwritten_limit = int(min(size, self._most))
 
     # What the callers need.
 
@@ -65,7 +65,7 @@ class Hand:
     def wait(self, clock: Callable[[], float]) -> Call | None:
         """The next call to make, waiting for it; None when the hand was closed."""
         with self._guard:
-            while not self._closed:
+            while not self.closed:
                 call = self._take(clock())
                 if call is not None:
                     return call
@@ -80,44 +80,37 @@ class Hand:
         False when that was decided before, because it took too long.
         """
         with self._guard:
-            return self._leaves(call) and self._decide(call, verdicts)
+            return self._ends(call) and self._decide(call, verdicts)
 
     def abandon(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
         """Decide on a call that goes on running: it keeps its place among those that may run."""
         with self._guard:
-            return self._leaves(call, goes_on=True) and self._decide(call, verdicts)
+            return self._under_way.is_given_up(call) and self._decide(call, verdicts)
 
     def doubt(self, call: Call, verdicts: Sequence[Verdict], *, goes_on: bool = False) -> bool:
         """Take in a failure that may be the provider's: it waits to be blamed, and stays in flight."""
         with self._guard:
-            if not self._leaves(call, goes_on=goes_on):
-                return False
-            self._doubtful.append((call, verdicts))
-            return True
+            news = self._under_way.is_given_up(call) if goes_on else self._ends(call)
+            if news:
+                self.doubts.add(call, verdicts)
+            return news
 
     def blame_records(self) -> None:
         """The failures in doubt were the records' own."""
         with self._guard:
-            doubtful, self._doubtful = self._doubtful, []
-            for call, verdicts in doubtful:
+            for call, verdicts in self.doubts.records_to_blame():
                 self._decide(call, verdicts)
 
     def blame_provider(self, why: str, wait: float) -> None:
         """The failures in doubt were the provider's: their records wait and are tried again, uncharged."""
         with self._guard:
-            doubtful, self._doubtful = self._doubtful, []
-            for call, _ in doubtful:
-                self._decide(call, [Deferred(record.key, why, wait) for record in call.records])
-
-    @property
-    def doubts(self) -> bool:
-        """Whether failures wait to be resolved."""
-        return bool(self._doubtful)
+            for call, verdicts in self.doubts.provider_to_blame(why, wait):
+                self._decide(call, verdicts)
 
     @property
     def pending(self) -> bool:
         """Whether calls run or may still be made of what is in hand."""
-        return bool(self._running or self._ready)
+        return bool(self._under_way.running or self._ready)
 
     def nudge(self, callers: int) -> bool:
         """So many calls may start: wake as many who wait for that; whether somebody was waiting."""
@@ -132,14 +125,13 @@ class Hand:
     def untake(self, call: Call) -> None:
         """Nothing is to be said of this call: its records go back as they were."""
         with self._guard:
-            if call in self._running:
-                self._running.discard(call)
-                self._put_back(call.claim, [record.key for record in call.records])
+            if self._under_way.ends(call):
+                self._put_back_all(call)
 
     def calls(self) -> list[Call]:
         """Those that run now."""
         with self._guard:
-            return list(self._running)
+            return list(self._under_way.running)
 
     # What the claimer needs.
 
@@ -158,7 +150,7 @@ class Hand:
     @property
     def ready(self) -> int:
         """How many records are claimed and not started."""
-        return len(self._ready)
+        return self._ready.unstarted
 
     @property
     def empty(self) -> bool:
@@ -168,7 +160,7 @@ class Hand:
     @property
     def stuck(self) -> bool:
         """Whether every place is taken by a call that was given up and goes on running."""
-        return len(self._abandoned) >= self._concurrency
+        return self._under_way.abandoned >= self._concurrency
 
     # What the keeper of claims needs.
 
@@ -223,7 +215,7 @@ class Hand:
     @property
     def running(self) -> int:
         """How many calls are under way."""
-        return len(self._running)
+        return len(self._under_way.running)
 
     @property
     def held(self) -> int:
@@ -234,40 +226,30 @@ class Hand:
     def close(self) -> None:
         """No call starts any more."""
         with self._guard:
-            self._closed = True
+            self.closed = True
             self._back_if(lambda _claim: True)
-            for call, _ in self._doubtful:
-                self._put_back(call.claim, [record.key for record in call.records])
-            self._doubtful = []
+            for call, _ in self.doubts.records_to_blame():
+                self._put_back_all(call)
             self._tell()
 
-    @property
-    def closed(self) -> bool:
-        """Whether no call starts any more."""
-        return self._closed
-
     def _take(self, now: float) -> Call | None:
-        if self._closed or self._unwritten.answers >= self.unwritten_limit or not self._ready.startable(now):
+        if self.closed or self._unwritten.answers >= self.unwritten_limit or not self._ready.startable(now):
             return None
-        if not self.gate.admit(now, len(self._running) + len(self._abandoned)):
+        if not self.gate.admit(now, self._under_way.places):
             return None
-        before = len(self._ready)
+        before = self._ready.unstarted
         call = self._ready.take(now)
-        self._running.add(call)
-        if before >= self.flush > len(self._ready):
+        self._under_way.running.add(call)
+        if before >= self.size > self._ready.unstarted:
             self.on_low()
         return call
 
-    def _leaves(self, call: Call, *, goes_on: bool = False) -> bool:
-        """It runs no longer, or goes on with nobody waiting; False when that was so before."""
-        if call not in self._running:
-            self._abandoned.discard(call)
+    def _ends(self, call: Call) -> bool:
+        """It runs no longer; False when that was decided before, and only its place is free now."""
+        news = self._under_way.ends(call)
+        if not news:
             self._tell()
-            return False
-        self._running.discard(call)
-        if goes_on:
-            self._abandoned.add(call)
-        return True
+        return news
 
     def _decide(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
         if verdicts:
@@ -283,7 +265,7 @@ class Hand:
         before = self._unwritten.waiting
         self._unwritten.add(claim, verdicts)
         waiting, half = self._unwritten.waiting, self.unwritten_limit // 2
-        last = not (self._running or self._ready)
+        last = not (self._under_way.running or self._ready)
         if before == 0 or last or before < half <= waiting:
             self.on_answers(last or waiting >= half)
 
@@ -295,6 +277,9 @@ class Hand:
         self._unwritten.put_back(claim, keys)
         self.on_answers(True)
 
+    def _put_back_all(self, call: Call) -> None:
+        self._put_back(call.claim, [record.key for record in call.records])
+
     def _close_if_done(self, claim: Claim) -> None:
         if claim.open == 0:
             self._claims.discard(claim)
@@ -305,11 +290,6 @@ class Hand:
         if self._waiting:
             self._changed.notify_all()
         self.on_change()
-
-
-def _no() -> bool:
-    """Nobody waits elsewhere."""
-    return False
 
 
 _LONGEST_WAIT = 1.0

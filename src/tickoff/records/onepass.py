@@ -54,7 +54,7 @@ class Pass:
         failed = self._table.counts().get(State.FAILED, 0)
         self._table.close()
         why = f"by {paused.by}: {paused.why}" if paused else ""
-        return Passed(self._worker.report.counts, failed, paused is not None, why, stop.is_set())
+        return Passed(self._worker.counts, failed, paused is not None, why, stop.is_set())
 
     def _until_over(self, look: Callable[[], None], stop: threading.Event) -> Steered | None:
         while not stop.is_set() and not self._nothing_left(elapsed()):

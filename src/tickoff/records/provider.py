@@ -65,11 +65,8 @@ class Provider:
         """A call was answered, whatever the answer."""
         self._ended(call, now)
         self._hand.answer(call, verdicts)
-        held_up = self._circuit.opens(now, 1) > now
-        if self._circuit.answered(now):
-            self._recovered = True
-        if held_up:
-            self._gates.look()
+        if not self._circuit.calm:
+            self._calm_down(now)
         if self._hand.doubts:
             self._hand.blame_records()
 
@@ -128,6 +125,13 @@ class Provider:
         for loop in (self._doubts, self._gates, self._gates.lender):
             if loop is not None:
                 loop.stop()
+
+    def _calm_down(self, now: float) -> None:
+        held_up = self._circuit.opens(now, 1) > now
+        if self._circuit.answered(now):
+            self._recovered = True
+        if held_up:
+            self._gates.look()
 
     def _consider(self, call: Call, kind: str, words: str, now: float) -> None:
         """Whether the provider is down, now that one more call failed."""

@@ -15,11 +15,9 @@ class Ready:
     def __init__(self, per_call: int) -> None:
         self._per_call = per_call
         self._claims: deque[Claim] = deque()
-        self._unstarted = 0
         self._halves: list[Call] = []
-
-    def __len__(self) -> int:
-        return self._unstarted
+        self.unstarted = 0
+        """How many records of claims, those of halves excepted."""
 
     def __bool__(self) -> bool:
         return bool(self._claims or self._halves)
@@ -27,7 +25,7 @@ class Ready:
     def add(self, claim: Claim) -> None:
         """All records of a claim."""
         self._claims.append(claim)
-        self._unstarted += claim.unstarted
+        self.unstarted += claim.unstarted
 
     def split(self, call: Call) -> None:
         """Call its records again, in two halves: one of them may be to blame."""
@@ -46,7 +44,7 @@ class Ready:
             return call
         claim = self._claims[0]
         records = claim.start(self._per_call)
-        self._unstarted -= len(records)
+        self.unstarted -= len(records)
         if not claim.unstarted:
             self._claims.popleft()
         return Call(claim, records, now)
@@ -57,7 +55,7 @@ class Ready:
         halves = [half for half in self._halves if wanted(half.claim)]
         for claim in claims:
             self._claims.remove(claim)
-            self._unstarted -= claim.unstarted
+            self.unstarted -= claim.unstarted
         self._halves = [half for half in self._halves if half not in halves]
         dropped: list[tuple[Claim, Sequence[Key]]] = [
             (claim, [record.key for record in claim.start(claim.unstarted)]) for claim in claims

@@ -27,7 +27,7 @@ from .provider import Provider
 from .renewal import Renewal
 from .steering import Steered
 from .sweeper import Sweeper
-from .tally import Tally
+from .tally import Counts, Tally
 from .watchdog import Watchdog
 
 _log = logging.getLogger("tickoff")
@@ -128,8 +128,13 @@ class Worker:
         return self._steered if self._steered.paused else None
 
     @property
-    def report(self) -> Report:
+    def counts(self) -> Counts:
         """What this process did so far."""
+        return self._tally.counts
+
+    @property
+    def report(self) -> Report:
+        """The same, and how it stands: what it says to the others."""
         return self._beat.report(elapsed())
 
     def _obey(self, steered: Steered) -> None:
