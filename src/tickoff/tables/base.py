@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import sqlalchemy as sa
+
+if TYPE_CHECKING:
+    from .seen import Holding, Left, Standing
 
 Key = tuple[Any, ...]
 """The values of the key columns, in their order."""
@@ -167,50 +170,6 @@ class News:
     """Hand this back at the next call."""
     suspects: bool
     """Whether there may be suspects to claim."""
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What is not decided yet."""
-
-    pending: bool
-    in_flight: bool
-    wake: float | None
-    """Seconds until the first of them may be claimed or swept, 0: one is claimable; None: none left."""
-
-    @property
-    def any(self) -> bool:
-        """Whether a pass is not over."""
-        return self.pending or self.in_flight
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """What one server has claimed."""
-
-    owner: str
-    claims: int
-    records: int
-    """How many it claimed; those it has settled since are counted until the claim is closed."""
-    until: datetime
-    """When the first of these claims runs out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """One record, and why it is where it is."""
-
-    key: Key
-    row: sa.Row[Any]
-    state: str
-    attempts: int
-    error: str | None
-    until: datetime | None
-    """The claim's end while IN_FLIGHT, not-before while PENDING, the end once DONE or FAILED."""
-    claim: str | None
-    suspect: bool
-    owner: str | None
-    """Who holds it, while IN_FLIGHT."""
 
 
 class RecordTable(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
@@ -28,7 +28,7 @@ class _Claim:
 
     @property
     def values(self) -> dict[str, Any]:
-        return asdict(self)
+        return {"token": self.token, "owner": self.owner, "ttl": self.ttl, "size": self.size}
 
     @property
     def flip(self) -> dict[str, Any]:

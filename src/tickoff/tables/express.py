@@ -10,9 +10,9 @@ that cannot be, above all behind a pooler that hands a session from client to cl
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import psycopg
@@ -105,31 +105,29 @@ class Express:
 
     @cached_property
     def _places(self) -> str:
-        return ", ".join(f"%({self._escaped(name)})s" for name in self.sending)
+        return ", ".join(f"%({name})s" for name in self._escaped)
 
     @cached_property
     def _numbered(self) -> str:
         """The statement with its parameters numbered, in the order of `_places`."""
-        numbers = {self._escaped(name): f"${i}" for i, name in enumerate(self.sending, start=1)}
+        numbers = {name: f"${i}" for i, name in enumerate(self._escaped, start=1)}
         text: str = self.compiled.string % numbers
         return text
 
-    def _escaped(self, name: str) -> str:
-        """A parameter's name as it stands in the statement."""
-        escaped: str = self.compiled.escaped_bind_names.get(name, name)
-        return escaped
+    @cached_property
+    def _escaped(self) -> list[str]:
+        """The parameters' names as they stand in the statement."""
+        return [self.compiled.escaped_bind_names.get(name, name) for name in self.sending]
 
     def _sent(self, values: Mapping[str, Any]) -> dict[str, Any]:
         named = self.compiled.construct_params(values, escape_names=False)
-        return {
-            self._escaped(name): send(named[name]) if send else named[name]
-            for name, send in self.sending.items()
-        }
+        sent = (send(named[name]) if send else named[name] for name, send in self.sending.items())
+        return dict(zip(self._escaped, sent, strict=True))
 
     def _read(self, cursor: Any) -> list[tuple[Any, ...]]:
         """The rows, as their columns' types would have them; for most types the driver does that."""
-        codes = [column.type_code for column in cursor.description]
-        readers = [_reader(kind, self.dialect, code) for kind, code in zip(self.kinds, codes, strict=True)]
+        codes = tuple(map(cursor.pgresult.ftype, range(len(self.kinds))))
+        readers = self._readers(codes)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         if not any(readers):
             return rows
@@ -138,10 +136,17 @@ class Express:
             for row in rows
         ]
 
+    @cached_property
+    def _readers(self) -> Callable[[tuple[int, ...]], list[Any]]:
+        """By the columns' type codes, what makes of each value what its type would have."""
+        return cache(
+            lambda codes: [_reader(*pair, self.dialect) for pair in zip(self.kinds, codes, strict=True)]
+        )
+
 
 def _sender(kind: Any, dialect: sa.Dialect) -> Any:
     return writer(kind, kind.dialect_impl(dialect).bind_processor(dialect))
 
 
-def _reader(kind: Any, dialect: sa.Dialect, code: int) -> Any:
+def _reader(kind: Any, code: int, dialect: sa.Dialect) -> Any:
     return kind.dialect_impl(dialect).result_processor(dialect, code)

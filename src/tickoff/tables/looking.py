@@ -8,10 +8,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .base import Holding, Key, Left, Record, Standing, State
+from .base import Key, Record, State
 from .claiming import Claiming
 from .ledger import SUSPECT, Kind, ledger
 from .rows import Rows
+from .seen import Holding, Left, Standing
 
 _HELD = (Kind.CLAIM.value, Kind.TORN.value)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 
-from .base import Done, Key, Settled, State, Verdict
+from .base import Charged, Deferred, Done, Failed, Key, Settled, State, Verdict
 from .byrow import ByRow
 from .database import Database, Prepared, RowsLocked
 from .joined import Joined
@@ -88,12 +88,12 @@ class Settling:
         return frozenset(written)
 
     def _sorted(self, verdicts: Sequence[Verdict]) -> Ways:
-        worked = [verdict for verdict in verdicts if isinstance(verdict, Done)]
-        others = [verdict for verdict in verdicts if not isinstance(verdict, Done)]
+        worked, others = _parted(verdicts)
         ways: Ways = []
         if worked:
-            results = ([v.values.get(name) for v in worked] for name in self._shape.plan.result)
-            ways.append((self._done, [*_transposed([v.key for v in worked]), *results]))
+            keys, values = zip(*worked, strict=True)
+            results = ([told.get(name) for told in values] for name in self._shape.plan.result)
+            ways.append((self._done, [*_transposed(keys), *results]))
         if others:
             ways.append((self._put, _transposed([(*v.key, *put_values(v)) for v in others])))
         return ways
@@ -233,6 +233,14 @@ class Settling:
             rows = connection.execute(sa.select(*self._shape.key, self._shape.status).where(*carried))
             found |= {tuple(row[:-1]): row[-1] for row in rows}
         return found
+
+
+def _parted(verdicts: Sequence[Verdict]) -> tuple[Sequence[Done], Sequence[Charged | Deferred | Failed]]:
+    """Those that worked, and the others; mostly there are none, which is quickly said."""
+    if set(map(type, verdicts)) == {Done}:
+        return cast("Sequence[Done]", verdicts), ()
+    worked = [verdict for verdict in verdicts if isinstance(verdict, Done)]
+    return worked, [verdict for verdict in verdicts if not isinstance(verdict, Done)]
 
 
 def _transposed(rows: Sequence[Sequence[Any]]) -> Columns:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from ..errors import ConfigError
 from ..stores.sql.engines import EngineSource
 from ..stores.sql.store import in_one_line
-from .base import Batch, Holding, Key, Left, News, Plan, Record, Settled, Standing, State, Swept, Verdict
+from .base import Batch, Key, News, Plan, Record, Settled, State, Swept, Verdict
 from .claiming import Claiming
 from .database import Database
 from .installing import Installing
@@ -26,6 +26,7 @@ from .notes import Notes
 from .passes import Passes
 from .reopening import Reopening
 from .rows import Rows
+from .seen import Holding, Left, Standing
 from .settling import Settling
 from .shape import condition, shape_of
 from .sweeping import Sweeping

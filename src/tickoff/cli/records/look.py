@@ -15,7 +15,7 @@ from .common import app_option, json_option, name_argument, opened, say
 if TYPE_CHECKING:
     from ...records.operator import Records
     from ...records.progress import Progress
-    from ...tables.base import Standing
+    from ...tables.seen import Standing
 
 
 @click.command(short_help="List the jobs over records, and how far each is.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,7 +54,7 @@ class UrlSource:
 
     url: sa.URL = field(repr=False)
 
-    @property
+    @cached_property
     def address(self) -> str:
         """The URL without password, options and driver."""
         plain = self.url.set(drivername=self.url.get_backend_name(), query={})
@@ -110,7 +111,7 @@ class SharedSource:
 
     engine: sa.Engine
 
-    @property
+    @cached_property
     def address(self) -> str:
         """The Engine's URL without secrets."""
         return UrlSource(self.engine.url).address
