@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import random
+import signal
 import threading
 import time
 from dataclasses import dataclass
@@ -161,6 +162,9 @@ class Member:
                     os.waitpid(pid, 0)
 
     def _be_a_child(self, process: str, chance: random.Random) -> None:
+        signal.alarm(
+            10
+        )  # a thread may have been amid the resource's SQLite, whose locks we then inherit taken
         try:
             self.history = History(Path(self.part.folder), process)
             self.resource = sa.create_engine(self.part.resource, poolclass=sa.NullPool)

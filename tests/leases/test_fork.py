@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -108,12 +111,10 @@ def test_a_child_works_on_connections_of_its_own(shared: Tickoff, name: str) -> 
 
 def test_a_child_renews_what_it_wins(shared: Tickoff, name: str) -> None:
     """The keeper's threads start anew in the child."""
-    with shared.lock(f"{name}-parent", ttl="0.6s"):
+    with shared.lock(f"{name}-parent", ttl="0.9s"):
 
         def child() -> None:
-            import time
-
-            lease = shared.race(name, ttl="0.6s")
+            lease = shared.race(name, ttl="0.9s")
             assert isinstance(lease, Lease)
             time.sleep(1.5)
             lease.check()
@@ -121,3 +122,32 @@ def test_a_child_renews_what_it_wins(shared: Tickoff, name: str) -> None:
 
         assert in_child(child) == 0
     shared.close()
+
+
+def test_a_fork_amid_the_use_of_sql_leaves_the_child_no_lock_that_nobody_lets_go_of(tmp_path: Path) -> None:
+    """SQLite and SQLAlchemy have locks for the whole process; any thread of the parent may hold one."""
+    shared = Tickoff(f"sqlite:///{tmp_path}/tickoff.db")
+    ended = threading.Event()
+
+    def rush(place: int) -> None:
+        while not ended.is_set():
+            other = Tickoff(f"sqlite:///{tmp_path}/{place}/tickoff.db")  # opening and closing take them most
+            other.race("rush")
+            other.close()
+
+    def child() -> None:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(5)  # ends a child that hangs
+        assert shared.race("child").release()
+
+    rushing = [threading.Thread(target=rush, args=[place]) for place in range(4)]
+    for place, thread in enumerate(rushing):
+        (tmp_path / str(place)).mkdir()
+        thread.start()
+    try:
+        assert [in_child(child) for _ in range(30)] == [0] * 30
+    finally:
+        ended.set()
+        for thread in rushing:
+            thread.join()
+        shared.close()

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from ..errors import StoreUnreachable
 from ..stores.sql.engines import EngineSource
+from ..stores.sql.forking import amid_sql
 from ..stores.sql.store import in_one_line
 from .dialects import dialect_of
 from .trouble import Trouble, trouble
@@ -117,7 +118,8 @@ class Database:
     def close(self) -> None:
         """Close the connections."""
         if self._engine is not None:
-            self._engine.dispose()
+            with amid_sql:
+                self._engine.dispose()
 
     def _one_by_one(self) -> AbstractContextManager[Any]:
         """SQLite has one writer at a time: our threads queue here, since its own waiting is by naps."""
@@ -126,7 +128,7 @@ class Database:
     @contextmanager
     def _connected(self) -> Iterator[sa.Connection]:
         try:
-            with self.engine.connect() as connection:
+            with amid_sql, self.engine.connect() as connection:
                 yield connection
         except sa.exc.TimeoutError as error:
             raise StoreUnreachable(f"{self.address} has no connection free: {in_one_line(error)}") from error

@@ -19,6 +19,7 @@ from ..cas import CasStore
 from . import schema
 from .dialects import Dialect, dialect_of
 from .engines import EngineSource
+from .forking import amid_sql
 from .health import examine
 from .statements import ENTRY_FIELDS, RUN_FIELDS, Statements
 
@@ -37,9 +38,10 @@ class SqlStore(CasStore):
     def __init__(self, source: EngineSource, limit: float = IO_LIMIT) -> None:
         self._source = source
         self._limit = limit
-        self.engine = source.open(limit)
-        self._dialect = dialect_of(self.engine)
-        self._statements = Statements(self._dialect)
+        with amid_sql:
+            self.engine = source.open(limit)
+            self._dialect = dialect_of(self.engine)
+            self._statements = Statements(self._dialect)
         self._ready = False
         self._purged: float | None = None
 
@@ -153,7 +155,8 @@ class SqlStore(CasStore):
 
     def close(self) -> None:
         """Close the connections."""
-        self.engine.dispose()
+        with amid_sql:
+            self.engine.dispose()
 
     @contextmanager
     def connection(self) -> Iterator[sa.Connection]:
@@ -172,7 +175,7 @@ class SqlStore(CasStore):
     def bare_connection(self) -> Iterator[sa.Connection]:
         """A connection, whatever the schema."""
         try:
-            with self.engine.connect() as connection:
+            with amid_sql, self.engine.connect() as connection:
                 yield connection
         except TypeError as error:
             raise ConfigError(
