@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tickoff import StoreUnreachable
 from tickoff.ground.world import entered
 from tickoff.leases.referee import Referee
+from tickoff.ticks import requests
 from tickoff.ticks.requests import ask, pending
 
 from ..virtual import NOON, World, job
@@ -104,6 +106,78 @@ def test_a_manual_run_that_fails_is_not_retried(world: World, operator: Referee)
     ask(operator, "", "job", "ann")
     world.run(30)
     assert [(run.manual, run.outcome.value) for run in world.history()] == [(True, "failed")]
+
+
+def deaf(world: World, trips: int) -> None:
+    """The store takes requests down, but its answers are lost so many times."""
+    strike, left = world.store.strike, [trips]
+
+    def struck(board: str, key: str) -> bool:
+        answer = strike(board, key)
+        left[0] -= 1
+        if left[0] >= 0:
+            raise StoreUnreachable("the answer got lost")
+        return answer
+
+    world.store.strike = struck  # type: ignore[method-assign]
+
+
+def test_a_request_whose_strike_lost_its_answer_is_run_all_the_same(world: World, operator: Referee) -> None:
+    """Once: while its name is ours nobody else can take it, so it does not matter which strike it was."""
+    fleet = [world.server(job()) for _ in range(3)]
+    ask(operator, "", "job", "ann")
+    deaf(world, 3)
+    world.run(15)
+    assert pending(operator, "") == []
+    assert [(run.manual, run.outcome.value) for run in world.history()] == [(True, "ok")]
+    assert sum(event.outcome is not None for one in fleet for event in one.events) == 1
+
+
+def test_a_request_that_was_run_meanwhile_is_not_run_again(world: World, operator: Referee) -> None:
+    """It was seen on the board, and taken by another before our race was won."""
+    server = world.server(job())
+    asked = ask(operator, "", "job", "ann")
+    world.store.strike(board_of_requests(), "job")
+    server.requests._take(job(), asked)
+    world.run(1)
+    assert server.events == []
+    assert not world.store.read(["job"])[0].ok
+
+
+def test_a_server_that_stops_before_the_answer_puts_the_request_up_again(
+    world: World, operator: Referee
+) -> None:
+    """Another one takes it."""
+    first = world.server(job())
+    ask(operator, "", "job", "ann")
+    deaf(world, 1)
+    world.run(2)
+    assert pending(operator, "") == []
+    first.requests.stop()
+    assert [request.by for request in pending(operator, "")] == ["ann"]
+    world.server(job())
+    world.run(5)
+    assert [run.outcome.value for run in world.history() if run.manual] == ["ok"]
+
+
+def test_a_name_that_is_lost_before_the_answer_is_told(
+    world: World, operator: Referee, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another one may have taken it since: to run it here could be to run it twice."""
+    server = world.server(job(ttl=1000))
+    ask(operator, "", "job", "ann")
+    deaf(world, 1)
+    world.run(2)
+    world.store.evict("job", "bob", "it hangs")
+    server.requests._unsure[0].lease.lose("it was taken away")
+    world.run(5)
+    assert server.events == []
+    assert "the run of job that ann asked for may be lost" in caplog.text
+
+
+def board_of_requests() -> str:
+    """Where requests are put up."""
+    return requests._board("")
 
 
 def test_a_server_that_stops_takes_no_more_requests(world: World, operator: Referee) -> None:

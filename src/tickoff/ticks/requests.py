@@ -46,6 +46,15 @@ def pending(referee: Referee, namespace: str) -> list[Request]:
     return [_request(note) for note in referee.store.notes(_board(namespace))]
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A request whose name is ours, so that nobody else takes it."""
+
+    job: Job
+    request: Request
+    lease: Lease
+
+
 class Requests:
     """Looks at the board, and runs what was asked for."""
 
@@ -55,6 +64,7 @@ class Requests:
         self._jobs = {job.name: job for job in jobs}
         self._runs = runs
         self._quiet = False
+        self._unsure: list[_Taken] = []
         self._loop = Loop("tickoff-requests", self.step)
 
     def start(self) -> None:
@@ -71,12 +81,15 @@ class Requests:
         return False
 
     def stop(self) -> None:
-        """Take no more."""
+        """Take no more, and give back what was not begun."""
         self.quiet()
+        while self._unsure:
+            self._give_back(self._unsure.pop())
 
     def step(self, now: float) -> float:
         """Take what there are slots for; when to look again."""
         try:
+            self._strike_again()
             for request in pending(self._referee, self._namespace):
                 job = self._jobs.get(request.job)
                 if job is not None and self._runs.free > 0 and not self._quiet:
@@ -87,21 +100,58 @@ class Requests:
 
     def _take(self, job: Job, request: Request) -> None:
         """Win the name first and the request then: so a crash in between leaves the request to others."""
-        bid = self._referee.manual_bid(job.name, job.ttl, request.at)
-        lease = self._referee.race(bid)
+        lease = self._referee.race(self._referee.manual_bid(job.name, job.ttl, request.at))
         if not isinstance(lease, Lease):
             return
-        if not self._quiet and self._struck(lease, request):
-            self._runs.start(job, lease, request.at, manual=True)
+        if self._still_there(lease, request) and not self._quiet:
+            self._strike(_Taken(job, request, lease))
         else:
             self._referee.leave(lease)
 
-    def _struck(self, lease: Lease, request: Request) -> bool:
+    def _still_there(self, lease: Lease, request: Request) -> bool:
+        """Whether nobody took it before its name was ours; from now on, nobody else can."""
         try:
-            return self._referee.store.strike(_board(self._namespace), request.job)
+            return request in pending(self._referee, self._namespace)
         except StoreUnreachable:
             self._referee.leave(lease)
             raise
+
+    def _strike(self, taken: _Taken) -> None:
+        """Take the request down, and begin; without an answer, keep the name until there is one."""
+        try:
+            self._referee.store.strike(_board(self._namespace), taken.request.job)
+        except StoreUnreachable:
+            self._unsure.append(taken)
+            raise
+        if taken.lease.lost:
+            self._report_loss(taken)
+        else:
+            self._runs.start(taken.job, taken.lease, taken.request.at, manual=True)
+
+    def _strike_again(self) -> None:
+        """Whether or not an earlier strike arrived: the request is down, and nobody else took it."""
+        while self._unsure and not self._quiet:
+            taken = self._unsure.pop()
+            if taken.lease.lost:
+                self._report_loss(taken)
+            else:
+                self._strike(taken)
+
+    def _give_back(self, taken: _Taken) -> None:
+        """Put the request up again, whether or not it was taken down."""
+        try:
+            ask(self._referee, self._namespace, taken.request.job, taken.request.by)
+        except StoreUnreachable:
+            self._report_loss(taken)
+        self._referee.leave(taken.lease)
+
+    def _report_loss(self, taken: _Taken) -> None:
+        """Another server may have taken it by now, so it is not put up again: it could run twice."""
+        _log.warning(
+            "the run of %s that %s asked for may be lost with the store's answer: look at its history, "
+            "and ask again",
+            *(taken.request.job, taken.request.by),
+        )
 
 
 def _board(namespace: str) -> str:
