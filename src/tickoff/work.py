@@ -6,10 +6,13 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError, LeaseLost, TickoffError
 from .model import Outcome
+
+if TYPE_CHECKING:
+    from .ground.eventloop import Interrupt
 
 _LONGEST_ERROR = 300
 
@@ -92,6 +95,27 @@ def refuse_awaitable(value: object) -> None:
         if inspect.iscoroutine(value):
             value.close()
         raise TickoffError("the job returned a coroutine instead of running; pass the async function itself")
+
+
+def caught(call: Callable[[], object]) -> BaseException | None:
+    """Call a function, and return what it raised: whatever that was, it ends the work, and is told."""
+    try:
+        refuse_awaitable(call())
+    except BaseException as error:  # noqa: BLE001 - the caller tells of it
+        return error
+    return None
+
+
+async def caught_async(call: Callable[[], object], interrupt: Interrupt) -> BaseException | None:
+    """The same with an async function, which may be interrupted."""
+    try:
+        interrupt.begin()
+        result = call()
+        if asyncio.iscoroutine(result):
+            await result
+    except BaseException as error:  # noqa: BLE001 - the caller tells of it
+        return error
+    return None
 
 
 def _cut(text: str) -> str:

@@ -19,6 +19,7 @@ from tickoff.schedules.schedule import cron, every
 from tickoff.stores.memory import MemoryStore
 from tickoff.ticks import once as policy
 from tickoff.ticks.once import Firing, plan
+from tickoff.ticks.starts import TAKEOVERS
 from tickoff.ticks.tick import Tick
 
 YEARLY = "0 0 1 1 *"
@@ -169,7 +170,7 @@ def test_takeover_has_three_attempts_unless_told_otherwise(memory: Tickoff, name
     def work() -> None:
         raise ValueError("broken")
 
-    for _ in range(policy.TAKEOVERS):
+    for _ in range(TAKEOVERS):
         with pytest.raises(ValueError, match="broken"):
             work()
     assert work() is None
@@ -459,7 +460,7 @@ def test_a_store_that_is_a_moment_behind_costs_that_moment(
         ({"cron": YEARLY, "ttl": 0}, "ttl=0"),
         ({"cron": YEARLY, "timeout": "0s"}, "timeout='0s' leaves no time"),
         ({"cron": YEARLY, "attempts": 0}, "attempts is out of range"),
-        ({"cron": YEARLY, "recover": "maybe"}, 'recover=\'maybe\' is unknown; use "next" or "now"'),
+        ({"cron": YEARLY, "recover": "maybe"}, "recover='maybe' is unknown; use 'next' or 'now'"),
     ],
 )
 def test_what_cannot_work_is_refused_when_decorating(

@@ -8,14 +8,13 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any, Literal, TypeVar
 
-from ..counts import count
 from ..durations import Duration, seconds, spelled, ttl_ms
 from ..errors import ConfigError
 from ..ground.clocks import wall
 from ..names import check_name
 from ..schedules.schedule import Schedule, cron, every, ticks
 from ..ticks.job import Job, Post, place_of
-from ..ticks.once import TAKEOVERS, Recover
+from ..ticks.starts import Recover, starts
 from ..work import is_async, refuse_lazy, takes
 from .core import Core
 
@@ -186,16 +185,14 @@ def _options(
     on_outage: str,
 ) -> dict[str, Any]:
     """The options of a job, checked."""
-    _one_of(recover, "recover", ("next", "now"))
     _one_of(catch_up, "catch_up", ("none", "latest"))
     _one_of(on_outage, "on_outage", ("skip", "wait"))
-    takeover = recover == "now"
-    default = TAKEOVERS if takeover else 1
+    may = starts(attempts, recover)
     return {
         "ttl": ttl_ms(ttl),
         "timeout": None if timeout is None else _above_zero(timeout, "timeout"),
-        "attempts": default if attempts is None else count(attempts, "attempts"),
-        "takeover": takeover,
+        "attempts": may.attempts,
+        "takeover": may.takeover,
         "catch_up": catch_up == "latest",
         "jitter": 0 if jitter is None else round(_above_zero(jitter, "jitter") * 1000),
         "patient": on_outage == "wait",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 
@@ -13,7 +12,7 @@ from ..ground.eventloop import EventLoop, Interrupt
 from ..ground.loops import Loop
 from ..leases.lease import Lease
 from ..leases.referee import Referee
-from ..work import in_short, refuse_awaitable
+from ..work import caught, caught_async, in_short
 from .job import Post
 
 _log = logging.getLogger("tickoff")
@@ -94,22 +93,10 @@ class Leader:
             self._crew.start(lambda: self._work(lease))
 
     def _work(self, lease: Lease) -> None:
-        error: BaseException | None = None
-        try:
-            refuse_awaitable(self._call(lease))
-        except BaseException as raised:  # noqa: BLE001 - whatever it was, it ends the lead, and is reported
-            error = raised
-        self._ended(lease, error)
+        self._ended(lease, caught(lambda: self._call(lease)))
 
     async def _work_async(self, lease: Lease, interrupt: Interrupt) -> None:
-        error: BaseException | None = None
-        try:
-            interrupt.begin()
-            result = self._call(lease)
-            if asyncio.iscoroutine(result):
-                await result
-        except BaseException as raised:  # noqa: BLE001 - whatever it was, it ends the lead, and is reported
-            error = raised
+        error = await caught_async(lambda: self._call(lease), interrupt)
         await self._referee.aside.start(self._ended, lease, error)
 
     def _call(self, lease: Lease) -> object:

@@ -12,26 +12,21 @@ import random
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from ..counts import count
-from ..errors import ConfigError, LeaseLost, StoreUnreachable, TickoffError
+from ..errors import LeaseLost, StoreUnreachable, TickoffError
 from ..ground.clocks import elapsed, wall
 from ..leases.lease import CancelScope, Lease
 from ..leases.referee import Referee
 from ..model import STORE_FORGOT, Bid, Outcome, Skipped, Why, moment
 from ..schedules.schedule import Schedule
 from ..work import End, end_of, overran, refuse_awaitable
+from .starts import starts
 from .tick import Tick
 
 _log = logging.getLogger("tickoff")
 
 T = TypeVar("T")
-
-Recover = Literal["next", "now"]
-
-TAKEOVERS = 3
-"""Starts of a tick that is taken over from crashed servers, unless `attempts` says otherwise."""
 
 _FIRED_EARLY = 1000
 """Milliseconds by which a timer may fire before the tick it is for."""
@@ -58,18 +53,14 @@ def plan(
     job: str, schedule: Schedule, ttl: int, timeout: float | None, attempts: int | None, recover: str
 ) -> Plan:
     """The plan that the options mean, checked."""
-    if attempts is not None:
-        count(attempts, "attempts")
-    if recover not in ("next", "now"):
-        raise ConfigError(f'recover={recover!r} is unknown; use "next" or "now"')
-    takeover = recover == "now"
+    may = starts(attempts, recover)
     return Plan(
         job=job,
         schedule=schedule,
         ttl=ttl,
         timeout=timeout,
-        attempts=attempts or (TAKEOVERS if takeover else 1),
-        takeover=takeover,
+        attempts=may.attempts,
+        takeover=may.takeover,
     )
 
 

@@ -18,7 +18,7 @@ from ..ground.loops import Loop
 from ..leases.lease import Lease
 from ..leases.referee import Referee
 from ..model import Outcome
-from ..work import End, end_of, overran, refuse_awaitable
+from ..work import End, caught, caught_async, end_of, overran
 from .events import Event, Events, Kind
 from .job import Job
 from .tick import Tick
@@ -123,24 +123,11 @@ class Runs:
         self._crew.dismiss()
 
     def _run(self, course: Course) -> None:
-        error: BaseException | None = None
-        try:
-            if not course.closed:  # the server stopped, or its time was up, before a thread was free
-                refuse_awaitable(course.call())
-        except BaseException as raised:  # noqa: BLE001 - whatever it was, it ends the run, and is reported
-            error = raised
-        self._returned(course, error)
+        # closed: the server stopped, or its time was up, before a thread was free
+        self._returned(course, None if course.closed else caught(course.call))
 
     async def _run_async(self, course: Course) -> None:
-        error: BaseException | None = None
-        try:
-            course.interrupt.begin()
-            result = course.call()
-            if asyncio.iscoroutine(result):
-                await result
-        except BaseException as raised:  # noqa: BLE001 - whatever it was, it ends the run, and is reported
-            error = raised
-        self._returned(course, error)
+        self._returned(course, await caught_async(course.call, course.interrupt))
 
     def _returned(self, course: Course, error: BaseException | None) -> None:
         self._close(course, course.end(error), error)
