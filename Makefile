@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
-PIP := $(PY) -m pip --disable-pip-version-check --quiet
+PIP := $(PY) -m pip --disable-pip-version-check -qq
 
 # Stamps: which of the two sets is installed for this pyproject.toml.
 RUNTIME := $(VENV)/.runtime

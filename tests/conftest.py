@@ -23,6 +23,16 @@ SHARED_STORES = STORES[1:]
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that may take longest come first, so that none of them is left over for the end."""
+    items.sort(key=_time_allowed, reverse=True)
+
+
+def _time_allowed(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker else 0.0
+
+
 def start(server: Callable[[], AbstractContextManager[Server]]) -> Iterator[Server]:
     """Start a server, or skip what needs it; in CI a missing server is a failure."""
     context = server()

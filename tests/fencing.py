@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
@@ -12,9 +11,8 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
+from tests.processes import forked
 from tickoff import Lease, StaleFence, Tickoff, writes
-
-_SPAWN = multiprocessing.get_context("spawn")
 
 _fence = sa.table("tickoff_fence", sa.column("name"), sa.column("fence"))
 
@@ -81,9 +79,10 @@ class Holder:
     """A process that wins a name and writes under its fence, as it is told."""
 
     def __init__(self, store: str, engine: sa.Engine, name: str, ttl: float) -> None:
-        self._pipe, theirs = _SPAWN.Pipe()
+        context = forked()
+        self._pipe, theirs = context.Pipe()
         url = engine.url.render_as_string(hide_password=False)
-        self._process = _SPAWN.Process(target=_hold, args=(store, url, name, ttl, theirs), daemon=True)
+        self._process = context.Process(target=_hold, args=(store, url, name, ttl, theirs), daemon=True)
         self._process.start()
         self.fence: int = self._answer()
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
+
+_PRELOADED = ["tests.racing", "tests.fencing", "tests.fleet.server", "redis", "psycopg", "pymysql"]
+
+
+def forked() -> ForkServerContext:
+    """Makes processes that start at once: forked from one that has imported all they need."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    return context
 
 
 class Actor:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 
+from tests.processes import forked
 from tickoff import Lease, Tickoff
 
 Wins = list[tuple[int, int]]
@@ -29,8 +29,7 @@ def race_in_step(url: str, name: str, rounds: int, gate: Barrier, results: Queue
 
 def ten_processes(url: str, name: str, rounds: int, racers: int = 10) -> Wins:
     """Who won which round, over all processes."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.racing"])
+    context = forked()
     gate, results = context.Barrier(racers), context.Queue()
     arguments = (url, name, rounds, gate, results)
     processes = [context.Process(target=race_in_step, args=arguments, daemon=True) for _ in range(racers)]

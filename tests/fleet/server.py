@@ -8,12 +8,12 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from tests.actor import skew_clock
 from tests.planted import apply_from_environment
+from tests.processes import forked
 from tickoff import Tickoff
 from tickoff.ground.clocks import elapsed
 from tickoff.ticks.tick import Tick
@@ -106,8 +106,7 @@ class Fleet:
     def __init__(
         self, url: str, namespace: str, log: Path, scenario: str, skews: list[float], *, slots: int = 8
     ) -> None:
-        context = get_context("forkserver")
-        context.set_forkserver_preload(["tests.racing", "tests.fleet.server"])
+        context = forked()
         self.servers: list[ForkServerProcess] = [
             context.Process(target=serve, args=(url, namespace, log, scenario, skew, slots), daemon=True)
             for skew in skews

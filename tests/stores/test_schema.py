@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 from dev.servers import Server
 
+from tests.processes import forked
 from tests.racing import first_use
 from tickoff.errors import ConfigError
 from tickoff.stores import open_store
@@ -54,8 +54,7 @@ def sql_store() -> Iterator[Callable[[str], SqlStore]]:
 
 def test_ten_processes_make_the_schema_at_once(empty: str) -> None:
     """All of them start at the same moment on an empty database, and all of them work."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.racing"])
+    context = forked()
     gate, results = context.Barrier(10), context.Queue()
     processes = [context.Process(target=first_use, args=(empty, gate, results)) for _ in range(10)]
     for process in processes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import pickle
 import time
 from collections.abc import Iterator
@@ -18,11 +17,10 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from tests import fencing
 from tests.databases import DATABASES, database
 from tests.fencing import HIGH, Holder
+from tests.processes import forked
 from tickoff import Lease, LeaseLost, StaleFence, Tickoff, writes
 from tickoff.errors import ConfigError, FenceHeld
 from tickoff.ticks.tick import Tick
-
-SPAWN = multiprocessing.get_context("spawn")
 
 
 @pytest.fixture(params=DATABASES)
@@ -269,8 +267,9 @@ def test_other_databases_are_refused(lease: Lease) -> None:
 def test_ten_processes_make_the_table_at_once(engine: sa.Engine) -> None:
     """All of them guard their first transaction at the same moment, and all of them succeed."""
     url = engine.url.render_as_string(hide_password=False)
-    gate, results = SPAWN.Barrier(10), SPAWN.Queue()
-    each = [SPAWN.Process(target=fencing.first_guard, args=(url, n, gate, results)) for n in range(10)]
+    context = forked()
+    gate, results = context.Barrier(10), context.Queue()
+    each = [context.Process(target=fencing.first_guard, args=(url, n, gate, results)) for n in range(10)]
     for process in each:
         process.start()
     assert sorted(results.get(timeout=90) for _ in each) == ["guarded"] * 10
@@ -340,8 +339,9 @@ def test_accepted_fences_never_go_back(engine: sa.Engine) -> None:
     """Eight processes guard with random fences; a log written in the same transactions tells the order."""
     fencing.make_log(engine)
     url = engine.url.render_as_string(hide_password=False)
-    results = SPAWN.Queue()
-    each = [SPAWN.Process(target=fencing.guard_at_random, args=(url, n, results)) for n in range(8)]
+    context = forked()
+    results = context.Queue()
+    each = [context.Process(target=fencing.guard_at_random, args=(url, n, results)) for n in range(8)]
     for process in each:
         process.start()
     told = [results.get(timeout=100) for _ in each]
