@@ -27,6 +27,19 @@ class Tenth:
 def drain(opened: Database, rows: int) -> list[Tenth]:
     """Fill and drain so many rows with one worker."""
     _fresh(opened, rows)
+    return _drained(opened, rows)
+
+
+def drain_beside_a_snapshot(opened: Database, rows: int) -> list[Tenth]:
+    """The same while somebody's transaction keeps the database from forgetting old versions of rows."""
+    _fresh(opened, rows)
+    with psycopg.connect(opened.url, autocommit=True) as foreign:
+        foreign.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        foreign.execute("SELECT count(*) FROM pg_class")  # the snapshot is taken by the first query
+        return _drained(opened, rows)
+
+
+def _drained(opened: Database, rows: int) -> list[Tenth]:
     jobs = _jobs(opened.url)
     with jobs.records("bench") as records:
         records.table.install()
@@ -48,7 +61,7 @@ def rate_beside(opened: Database, rows: int, worked: int) -> float:
         worker.start()
         _until(worker, worked // 10)  # connections, plans and the size of the claims have settled by now
         begun, before = time.perf_counter(), worker.counts.done
-        _until(worker, worked)
+        _until(worker, worked * 9 // 10)  # then the pipeline begins to run dry where there are no more
         rate = (worker.counts.done - before) / (time.perf_counter() - begun)
         worker.stop()
     jobs.close()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pymysql
 
+from bench import cpu
 from bench.ratios import Contender
 from tickoff import Tickoff
 from tickoff.records.worker import Worker
@@ -38,11 +42,47 @@ Loop = Callable[[], int]
 """One claim and its completion; how many records it did."""
 
 
+@dataclass
+class Cost:
+    """What one run took."""
+
+    records: int
+    seconds: float = 0.0
+    own: float = 0.0
+    """Seconds of CPU time of our process…"""
+    server: float = 0.0
+    """…and of the database's."""
+    whole: float = 0.0
+    """Seconds for a record when the start counts."""
+
+
+@dataclass
+class Costs:
+    """What the runs of each contender took; the database's process, where it is one."""
+
+    server: int | None
+    runs: dict[str, list[Cost]] = field(default_factory=lambda: defaultdict(list))
+
+    @contextmanager
+    def counted(self, label: str, records: int) -> Iterator[Cost]:
+        """What is done within is a run of so many records."""
+        cost = Cost(records)
+        begun, own, server = time.perf_counter(), cpu.own(), self._server()
+        yield cost
+        cost.seconds = time.perf_counter() - begun
+        cost.own, cost.server = cpu.own() - own, self._server() - server
+        self.runs[label].append(cost)
+
+    def _server(self) -> float:
+        return 0.0 if self.server is None else cpu.of_server(self.server)
+
+
 class Database:
     """Statements on one connection of the driver's, and the table filled anew for each run."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, server: int | None = None) -> None:
         self.url = url
+        self.costs = Costs(server)
 
     def run(self, sql: str) -> None:
         raise NotImplementedError
@@ -56,24 +96,26 @@ class Database:
     def contenders(self) -> list[Contender]:
         """The bare loops first."""
         return [
-            Contender(BARE, lambda rows: self._bare(rows, BATCH)),
-            Contender(BARE_LARGE, lambda rows: self._bare(rows, LARGE)),
-            Contender(OURS, lambda rows: self._ours(rows, _answer)),
-            Contender(OURS_ASYNC, lambda rows: self._ours(rows, _answer_async)),
-            Contender(OURS_BATCHED, lambda rows: self._ours(rows, _answers, per_call=BATCH)),
+            Contender(BARE, lambda rows: self._bare(BARE, rows, BATCH)),
+            Contender(BARE_LARGE, lambda rows: self._bare(BARE_LARGE, rows, LARGE)),
+            Contender(OURS, lambda rows: self._ours(OURS, rows, _answer)),
+            Contender(OURS_ASYNC, lambda rows: self._ours(OURS_ASYNC, rows, _answer_async)),
+            Contender(OURS_BATCHED, lambda rows: self._ours(OURS_BATCHED, rows, _answers, per_call=BATCH)),
         ]
 
-    def _bare(self, rows: int, size: int) -> float:
+    def _bare(self, label: str, rows: int, size: int) -> float:
         self.run(DROP)
         self.run(_TABLE.format(self.instant))
         self.fill(rows)
         once, left = self.loop(_answer, size), rows
-        begun = time.perf_counter()
-        while left:
-            left -= once()
-        return time.perf_counter() - begun
+        with self.costs.counted(label, rows) as cost:
+            while left:
+                left -= once()
+        cost.whole = cost.seconds / rows
+        return cost.seconds
 
-    def _ours(self, rows: int, work: Callable[..., Any], **options: Any) -> float:
+    def _ours(self, label: str, rows: int, work: Callable[..., Any], **options: Any) -> float:
+        """Seconds at the rate it has after the first tenth: by then it claims as much as it will."""
         self.run(DROP)
         self.run(FRESH)
         self.fill(rows)
@@ -82,14 +124,15 @@ class Database:
         with jobs.records("bench") as records:
             records.table.install()
             worker = records.worker()
-            worker.start()
-            before = _until(worker, rows // 10)  # by now it is connected, and claims as much as it will
             begun = time.perf_counter()
-            did = _until(worker, rows) - before
-            spent = (time.perf_counter() - begun) * rows / did
+            worker.start()
+            before = _until(worker, rows // 10)
+            with self.costs.counted(label, rows - before) as cost:
+                _until(worker, rows)
+            cost.whole = (time.perf_counter() - begun) / rows
             worker.stop()
         jobs.close()
-        return spent
+        return cost.seconds * rows / cost.records
 
     instant = "timestamp"
 
@@ -118,8 +161,8 @@ class Postgres(Database):
 
     instant = "timestamptz"
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, url: str, server: int | None = None) -> None:
+        super().__init__(url, server)
         self.connection = psycopg.connect(url, autocommit=True)
         self.run("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
 
@@ -164,8 +207,8 @@ class MariaDB(Database):
 
     instant = "datetime(6)"
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, url: str, server: int | None = None) -> None:
+        super().__init__(url, server)
         parts = urlsplit(url)
         options = {"host": parts.hostname, "port": parts.port, "user": parts.username}
         self.connection = pymysql.connect(**options, database=parts.path.strip("/"), autocommit=True)

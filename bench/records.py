@@ -1,8 +1,8 @@
 """Records beside a bare claim-and-complete loop over the driver; exits 1 when a gate is missed.
 
 The function does nothing, so what is measured is what Tickoff adds: its bookkeeping, and what overlapping
-claims with the work takes off again. `--drain` and `--fleet` also drain a large table on PostgreSQL, by one
-process and by many, and watch rate, memory, repeated calls and deadlocks.
+claims with the work takes off again. The long parts drain a large table on PostgreSQL, also while somebody
+holds a snapshot open, compare it with a small one, and let many processes drain one.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -22,7 +22,8 @@ sys.path.insert(0, str(ROOT))  # this file is run as a script
 from dev.servers import mariadb_server, postgres_server  # noqa: E402
 
 from bench import on_drains, on_records, report  # noqa: E402
-from bench.on_records import BARE, BARE_LARGE, OURS, OURS_ASYNC, OURS_BATCHED, Database  # noqa: E402
+from bench.on_drains import Tenth  # noqa: E402
+from bench.on_records import BARE, BARE_LARGE, OURS, OURS_ASYNC, OURS_BATCHED, Cost, Database  # noqa: E402
 from bench.ratios import Rule, Section, take_turns  # noqa: E402
 
 GATE, GATE_BATCHED = 1 / 0.5, 1 / 0.7
@@ -35,85 +36,130 @@ RULES = (
     Rule(OURS_BATCHED, BARE_LARGE),
 )
 
-
 FLAT, LAST_TENTH = 0.75, 0.9
 """Of the rate in a small table and of the first tenth's rate: what a large table and the last tenth keep."""
 
 SMALL = 10_000
+WORKED = 100_000
+CLEAN = " 0 calls repeated, 0 deadlocks"
 
 SETTINGS = (
     "PostgreSQL with fsync on, MariaDB flushing its log once a second, SQLite in WAL mode; the store of the "
-    "leases in memory; all on the measuring machine, over loopback; a figure in ms is for one record"
+    "leases in memory; all on the measuring machine, over loopback"
 )
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a part found, in lines; whether a gate was missed."""
+
+    lines: list[str]
+    missed: bool = False
+
+
+Part = Callable[[Database, Namespace], Told]
 
 
 def main() -> int:
     """Measure, print, and write where asked; the exit status."""
     options = _options()
-    context = replace(report.Context.of_now(" ".join(sys.argv[1:]), "bench/records.py"), settings=SETTINGS)
-    sections: list[Section] = []
-    for kind in options.only or ("postgres", "sqlite", "mariadb"):
+    missed = False
+    for part in options.parts:
+        context = report.Context.of_now(" ".join(sys.argv[1:]), "bench/records.py")
+        kind, measure = PARTS[part]
         with database(kind) as opened:
-            sections.append(compare(kind, opened, options))
-            if kind == "postgres":
-                sections += long_runs(opened, options)
-    if options.write:
-        report.rewrite(ROOT / "docs" / "performance.md", context, sections)
-    missed = [line for section in sections for line in report.misses(section)]
-    print("\n".join(["", *missed] if missed else ["", "all gates met"]))
+            told = measure(opened, options)
+        print("\n".join(["", *told.lines]), flush=True)
+        missed |= told.missed
+        if options.write:
+            report.rewrite_text(ROOT / "docs" / "performance.md", part, context, told.lines)
+    print("\na gate was missed" if missed else "\nall gates met")
     return 1 if missed else 0
 
 
-def compare(kind: str, opened: Database, options: Namespace) -> Section:
-    """All contenders in turns. Only PostgreSQL's rules are gates."""
-    rules = RULES if kind == "postgres" else [Rule(rule.of, rule.to) for rule in RULES]
+def gates(opened: Database, options: Namespace) -> Told:
+    """All contenders in turns; their rules are gates."""
+    return compare(opened, options, RULES)
+
+
+def compared(opened: Database, options: Namespace) -> Told:
+    """The same for information."""
+    return compare(opened, options, [Rule(rule.of, rule.to) for rule in RULES])
+
+
+def compare(opened: Database, options: Namespace, rules: list[Rule] | tuple[Rule, ...]) -> Told:
+    """Rates, CPU time, and the ratios of the times, round by round."""
     times = take_turns(opened.contenders(), options.rounds, options.rows)
-    section = Section(f"Records on {kind}", times, rules)
-    print(report.as_text(section), flush=True)
-    for label, spent in times.items():
-        print(f"  {label}: {1 / median(spent):,.0f} records/s", flush=True)
-    return section
+    section = Section("", times, rules)
+    lines = [_HEAD, *(_costs(label, opened.costs.runs[label]) for label in times), ""]
+    ratios = [report.ratio_text(verdict) for verdict in section.verdicts]
+    return Told(lines + ratios, any(verdict.missed for verdict in section.verdicts))
 
 
-def long_runs(opened: Database, options: Namespace) -> list[Section]:
-    """A large table drained by one worker, and by many."""
-    sections = []
-    if options.drain:
-        sections += [drained(opened, options.drain), beside(opened, options.drain)]
-    if options.fleet:
-        told = on_drains.fleet(opened, options.rows * 5, options.fleet)
-        sections.append(_told("Records on postgres, many processes", told, spoilt=not told.endswith(CLEAN)))
-    return sections
+_HEAD = f"{'':40}{'records/s':>11}{'with start':>12}{'own CPU':>11}{'its CPU':>11}"
 
 
-CLEAN = " 0 calls repeated, 0 deadlocks"
+def _costs(label: str, costs: list[Cost]) -> str:
+    """Medians; CPU time of our process and of the database's for a record."""
+    rate = median(cost.records / cost.seconds for cost in costs)
+    whole = median(1 / cost.whole for cost in costs)
+    own, server = (median(getattr(cost, who) / cost.records * 1e6 for cost in costs) for who in _WHO)
+    return f"{label:40}{rate:11,.0f}{whole:12,.0f}{own:8.1f} µs{server:8.1f} µs"
 
 
-def drained(opened: Database, rows: int) -> Section:
+_WHO = ("own", "server")
+
+
+def drained(opened: Database, options: Namespace) -> Told:
     """Whether rate and memory stay flat."""
-    tenths = on_drains.drain(opened, rows)
-    share = tenths[-1].rate / tenths[0].rate
-    rates = ", ".join(f"{tenth.rate:,.0f}" for tenth in tenths)
-    memory = ", ".join(str(tenth.memory) for tenth in tenths)
-    told = (
-        f"{rates} records/s, tenth by tenth, the last at {share:.2f} of the first's rate "
-        f"(gate ≥ {LAST_TENTH}); memory after each: {memory} MiB"
-    )
-    return _told(f"A drain of {rows:,} records on postgres", told, spoilt=share < LAST_TENTH)
+    return _flat(f"{options.large:,} records", on_drains.drain(opened, options.large))
 
 
-def beside(opened: Database, rows: int) -> Section:
+def beside_a_snapshot(opened: Database, options: Namespace) -> Told:
+    """The same with a snapshot held open."""
+    tenths = on_drains.drain_beside_a_snapshot(opened, options.large)
+    return _flat(f"{options.large:,} records, a snapshot held open meanwhile", tenths)
+
+
+def _flat(what: str, tenths: list[Tenth]) -> Told:
+    rates = [tenth.rate for tenth in tenths]
+    share = rates[-1] / rates[0]
+    lines = [
+        f"A drain of {what}; records/s, tenth by tenth:",
+        "  " + ", ".join(f"{rate:,.0f}" for rate in rates),
+        f"the last at {share:.2f} of the first (gate ≥ {LAST_TENTH}), {rates[-1] / rates[1]:.2f} of the second",
+        "memory after each: " + ", ".join(str(tenth.memory) for tenth in tenths) + " MiB",
+    ]
+    return Told(lines, share < LAST_TENTH)
+
+
+def beside_a_small_one(opened: Database, options: Namespace) -> Told:
     """Whether a large table is as fast as a small one, in turns."""
-    sizes = ((rows, SMALL * 10), (SMALL, SMALL))
+    sizes = ((options.large, WORKED), (SMALL, SMALL))
     rates = [[on_drains.rate_beside(opened, *size) for size in sizes] for _ in range(3)]
     share = median(large / small for large, small in rates)
-    told = f"{share:.2f} of the rate in a table of {SMALL:,} (gate ≥ {FLAT}), over its first {SMALL * 10:,}"
-    return _told(f"Records in a table of {rows:,} on postgres", told, spoilt=share < FLAT)
+    line = (
+        f"In a table of {options.large:,}, over its first {WORKED:,}: {share:.2f} of the rate in a table of "
+        f"{SMALL:,} (gate ≥ {FLAT}), median of three turns"
+    )
+    return Told([line], share < FLAT)
 
 
-def _told(title: str, told: str, *, spoilt: bool) -> Section:
-    print(f"\n{title}: {told}{' MISSED' if spoilt else ''}", flush=True)
-    return Section(title, {}, (), f"{told}{' **missed**' if spoilt else ''}", spoilt)
+def fleet(opened: Database, options: Namespace) -> Told:
+    """Many processes at one table."""
+    told = on_drains.fleet(opened, options.rows * 5, options.processes)
+    return Told([told], not told.endswith(CLEAN))
+
+
+PARTS: dict[str, tuple[str, Part]] = {
+    "postgres": ("postgres", gates),
+    "sqlite": ("sqlite", compared),
+    "mariadb": ("mariadb", compared),
+    "drain": ("postgres", drained),
+    "snapshot": ("postgres", beside_a_snapshot),
+    "sizes": ("postgres", beside_a_small_one),
+    "fleet": ("postgres", fleet),
+}
 
 
 @contextmanager
@@ -121,10 +167,10 @@ def database(kind: str) -> Iterator[Database]:
     """A database of our own, with every commit on disk."""
     if kind == "postgres":
         with postgres_server("max_wal_size=4GB", "shared_buffers=512MB", fsync=True) as server:
-            yield on_records.Postgres(server.url)
+            yield on_records.Postgres(server.url, server.process.pid)
     elif kind == "mariadb":
         with mariadb_server() as server:
-            yield on_records.MariaDB(server.url)
+            yield on_records.MariaDB(server.url, server.process.pid)
     else:
         with tempfile.TemporaryDirectory() as folder:
             yield on_records.SQLite(f"sqlite:///{folder}/bench.db")
@@ -132,11 +178,11 @@ def database(kind: str) -> Iterator[Database]:
 
 def _options() -> Namespace:
     parser = ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=PARTS, default=["postgres", "sqlite", "mariadb"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=40_000, help="records per contender and round")
-    parser.add_argument("--only", nargs="*", choices=["postgres", "sqlite", "mariadb"])
-    parser.add_argument("--drain", type=int, metavar="ROWS", help="also drain so many rows")
-    parser.add_argument("--fleet", type=int, metavar="N", help="also drain with so many processes")
+    parser.add_argument("--large", type=int, default=5_000_000, metavar="ROWS", help="of the large table")
+    parser.add_argument("--processes", type=int, default=8, help="that drain together")
     parser.add_argument("--write", action="store_true", help="rewrite the figures in docs/performance.md")
     return parser.parse_args()
 

@@ -58,13 +58,13 @@ def as_text(section: Section) -> str:
         lines.append(
             f"  {label:{width}}  {one.median * 1e3:8.3f} ms  ({_range(one.low * 1e3, one.high * 1e3)})"
         )
-    lines += [f"  {_ratio_text(verdict)}" for verdict in section.verdicts]
+    lines += [f"  {ratio_text(verdict)}" for verdict in section.verdicts]
     return "\n".join([*lines, f"  {section.note}"] if section.note else lines)
 
 
 def misses(section: Section) -> list[str]:
     """A line for every gate that was missed."""
-    lines = [f"{section.title}: {_ratio_text(one)}" for one in section.verdicts if one.missed]
+    lines = [f"{section.title}: {ratio_text(one)}" for one in section.verdicts if one.missed]
     return [*lines, f"{section.title}: {section.note}"] if section.spoilt else lines
 
 
@@ -77,12 +77,23 @@ def as_json(context: Context, sections: Sequence[Section]) -> str:
 def rewrite(page: Path, context: Context, sections: Sequence[Section]) -> None:
     """Put the tables between the markers of the page; all else stays as it is."""
     marker = f"<!-- {context.script} writes from here -->"
-    text = page.read_text("utf-8")
-    before, begin, rest = text.partition(marker)
+    page.write_text(_replaced(page, marker, _tables(context, sections)), "utf-8")
+
+
+def rewrite_text(page: Path, part: str, context: Context, lines: Sequence[str]) -> None:
+    """Put what a part of a script printed between its own markers, with the command above it."""
+    marker = f"<!-- {context.script} writes {part} from here -->"
+    about = f"`{context.command}`, {context.date}, load average at the start {context.load}"
+    block = "\n".join([f"{about}:", "", "```text", *lines, "```", ""])
+    page.write_text(_replaced(page, marker, block), "utf-8")
+
+
+def _replaced(page: Path, marker: str, block: str) -> str:
+    before, begin, rest = page.read_text("utf-8").partition(marker)
     _, end, after = rest.partition(_END)
     if not (begin and end):
         raise SystemExit(f"{page.name} lacks the lines {marker!r} and {_END!r}: nothing was written")
-    page.write_text(f"{before}{marker}\n\n{_tables(context, sections)}\n{_END}{after}", "utf-8")
+    return f"{before}{marker}\n\n{block}\n{_END}{after}"
 
 
 def _tables(context: Context, sections: Sequence[Section]) -> str:
@@ -110,7 +121,8 @@ def _time_row(section: Section, label: str) -> str:
     return f"| {section.title} | {label} | {one.median * 1e3:.3f} ms | {quartiles} ms |"
 
 
-def _ratio_text(verdict: Verdict) -> str:
+def ratio_text(verdict: Verdict) -> str:
+    """What a rule found, in a line."""
     ratio, rule = verdict.ratio, verdict.rule
     above = (ratio.median / rule.limit - 1) * 100 if rule.limit else 0.0
     met = f"MISSED by {above:.0f} %" if verdict.missed else "met"
