@@ -123,11 +123,11 @@ def beside_a_snapshot(opened: Database, options: Namespace) -> Told:
 
 def _flat(what: str, tenths: list[Tenth]) -> Told:
     rates = [tenth.rate for tenth in tenths]
-    share = rates[-1] / rates[0]
+    share, second = rates[-1] / rates[0], rates[-1] / rates[1]
     lines = [
         f"A drain of {what}; records/s, tenth by tenth:",
         "  " + ", ".join(f"{rate:,.0f}" for rate in rates),
-        f"the last at {share:.2f} of the first (gate ≥ {LAST_TENTH}), {rates[-1] / rates[1]:.2f} of the second",
+        f"the last at {share:.2f} of the first (gate ≥ {LAST_TENTH}), {second:.2f} of the second",
         "memory after each: " + ", ".join(str(tenth.memory) for tenth in tenths) + " MiB",
     ]
     return Told(lines, share < LAST_TENTH)
