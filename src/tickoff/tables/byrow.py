@@ -14,20 +14,30 @@ import sqlalchemy as sa
 
 from .rows import Columns
 
+_MOMENT = "moment"
+
 Sender = Callable[[Any], Any]
 """Makes a value ready for the driver."""
 
 
 class ByRow:
-    """One kind of update, with the parameters g0, g1, … that differ from row to row."""
+    """One kind of update, with the parameters g0, g1, … that differ from row to row.
 
-    def __init__(self, statement: sa.Update) -> None:
-        self._statement = statement
+    The moment it writes may be the same for all: then SQLite reckons it once, which takes half as long as
+    the update of a row.
+    """
+
+    def __init__(self, statement: sa.Update, when: sa.Column[Any], moment: Any = None) -> None:
+        told = {} if moment is None else {when: sa.bindparam(_MOMENT, type_=when.type)}
+        self._statement = statement.values(told)
+        self._moment = None if moment is None else sa.select(moment.label(_MOMENT))
         self._compiled = cache(self._compile)
 
     def run(self, connection: sa.Connection, columns: Columns, values: Mapping[str, Any]) -> int:
         """Update a row for each of the columns' entries, all with these values; how many were there."""
         compiled, senders = self._compiled(connection.dialect)
+        if self._moment is not None:
+            values = {**values, **connection.execute(self._moment, values).mappings().one()}
         given: dict[str, Sequence[Any]] = {f"g{i}": column for i, column in enumerate(columns)}
         first = {name: column[0] for name, column in given.items()}
         fixed = compiled.construct_params({**values, **first}, escape_names=False)

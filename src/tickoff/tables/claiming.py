@@ -99,13 +99,17 @@ class Claiming:
         self, connection: sa.Connection, statement: sa.Select[Any], claim: _Claim, bounds: dict[str, Any]
     ) -> Sequence[Record]:
         """Lock the rows, flip them by their keys, enter the claim."""
-        found = self.records(connection.execute(statement, claim.values | bounds).all())
-        keys = [record.key for record in found]
-        if not keys or self._dialect.takes_arrays:
-            return found
-        self._flip(connection, keys, claim)
-        connection.execute(self._entry, claim.values | {"keys": pack([keys[0], keys[-1]]), "size": len(keys)})
-        return found
+        rows = connection.execute(statement, claim.values | bounds).all()
+        if rows and not self._dialect.takes_arrays:
+            keys = self._keys_of(rows)
+            self._flip(connection, keys, claim)
+            ends = {"keys": pack([keys[0], keys[-1]]), "size": len(keys)}
+            connection.execute(self._entry, claim.values | ends)
+        return self.records(rows)
+
+    def _keys_of(self, rows: Sequence[Any]) -> list[Key]:
+        """Their keys, without making records of them yet."""
+        return [*zip(*([row[i] for row in rows] for i in self._key_places), strict=True)]
 
     def _flip(self, connection: sa.Connection, keys: Sequence[Key], claim: _Claim) -> None:
         """Locked already, so only named by their keys."""
@@ -121,7 +125,8 @@ class Claiming:
         same = [
             column == sa.bindparam(f"g{i}", type_=column.type) for i, column in enumerate(self._shape.key)
         ]
-        return ByRow(self._rows.update().where(*same).values(self._in_flight))
+        change = self._rows.update().where(*same).values(self._in_flight)
+        return ByRow(change, self._shape.until, self._end)
 
     def _claim_above(self, floored: bool) -> Prepared:
         rows = self._rows

@@ -182,7 +182,7 @@ class Settling:
     def _by_key(self, way: Way) -> ByRow:
         """The same for many rows in turn, compiled once."""
         if way.given not in self._by_keys:
-            self._by_keys[way.given] = ByRow(self._each(way))
+            self._by_keys[way.given] = ByRow(self._each(way), self._shape.until, way.moment)
         return self._by_keys[way.given]
 
     def _joined(self, way: Way) -> Joined:

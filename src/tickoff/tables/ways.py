@@ -24,6 +24,8 @@ class Way:
     """Names and types of the values given for each row."""
     change: Callable[[Callable[[str], Any]], dict[Any, Any]]
     """The new values of the columns, from what is given."""
+    moment: sa.ColumnElement[Any] | None = None
+    """What is written as the instant, where it is the same for all rows."""
 
     @property
     def names(self) -> list[str]:
@@ -50,7 +52,7 @@ def done(shape: Shape, dialect: Dialect) -> Way:
         worked = {shape.status: State.DONE.value, shape.until: dialect.now}
         return {**told, **worked, shape.error: sa.null()}
 
-    return Way(given, change)
+    return Way(given, change, dialect.now)
 
 
 def put(shape: Shape, dialect: Dialect) -> Way:
