@@ -91,6 +91,21 @@ def test_a_killed_servers_records_come_back_within_ttl_and_sweeps(corner_shop: S
         eventually(lambda: corner_shop.states() == {"DONE": 50})
 
 
+def test_a_server_that_dies_is_missed_at_once(corner_shop: Shop) -> None:
+    """What it had claimed is in flight still, and what it did last is counted, without a wait for either."""
+    corner_shop.stock(50)
+    records = corner_shop.records(str, ttl="60s")
+    with corner_shop.server("stuck", ttl="60s", concurrency=10) as doomed:
+        eventually(lambda: records.progress().done == 20)
+        doomed.process.kill()
+        corner_shop.sql("UPDATE {t} SET status = 'DONE' WHERE id = 21")  # its very last word
+    eventually(lambda: not records.servers())
+    progress = records.progress()
+    assert (progress.done, progress.pending + progress.in_flight) == (21, 29)
+    assert progress.in_flight >= 10
+    assert [f":{doomed.process.pid}:" in one.owner for one in progress.silent] == [True]
+
+
 def test_a_pause_said_elsewhere_is_obeyed_within_a_second(shop: Shop) -> None:
     """And so is the word to go on; what was claimed ahead is given back meanwhile."""
     shop.stock(2000)

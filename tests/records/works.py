@@ -34,6 +34,13 @@ def very_slow(row: Any) -> str:
     return f"a{row.id}"
 
 
+def stuck(row: Any) -> str:
+    """After the first twenty it hangs."""
+    if row.id > 20:
+        time.sleep(60)
+    return f"a{row.id}"
+
+
 def poison(row: Any) -> str:
     """One of them kills the process that works it."""
     if row.id == POISON:

@@ -29,7 +29,7 @@ _RECOUNT = 30.0
 """Seconds between two full counts…"""
 
 _REST = 100
-"""…and at least so many times what the last one took."""
+"""…and at least so many times what the last one took, also when a server is gone and a count is due."""
 
 _MANY = 1_000_000
 
@@ -54,7 +54,7 @@ class Records:
         self._loop = loop
         self._steering = Steering(names.board, referee.store)
         self._estimate = Estimate()
-        self._count_at = 0.0
+        self._count_at = self._count_again_at = 0.0
         forks.tell(self)
 
     def reopen(self, where: str | Any = None, *, tick: Tick | None = None) -> int:
@@ -86,12 +86,16 @@ class Records:
     def progress(self) -> Progress:
         """How far the fleet is; the table is counted in full only now and then."""
         now, reports = elapsed(), self.servers()
-        if now >= self._count_at:
-            self._estimate.count(self.table.counts(), reports)
-            self._count_at = elapsed() + max(_RECOUNT, (elapsed() - now) * _REST)
+        if now >= self._count_at or (now >= self._count_again_at and self._estimate.misses(reports)):
+            self._count(reports, now)
         steered = self._steering.read()
-        found = self._estimate.progress(reports)
+        found = self._estimate.progress(reports, self.table.holdings())
         return with_steering(found, paused=steered.paused, by=steered.by, why=steered.why)
+
+    def _count(self, reports: list[Report], now: float) -> None:
+        self._estimate.count(self.table.counts(), reports)
+        self._count_again_at = elapsed() + (elapsed() - now) * _REST
+        self._count_at = max(elapsed() + _RECOUNT, self._count_again_at)
 
     def servers(self) -> list[Report]:
         """What the servers that are alive say of their work."""

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from ..model import Note
 from ..tables.base import State
+from ..tables.seen import Holding
 from .tally import Counts
 
 LIFE = 10_000
@@ -59,6 +60,8 @@ class Progress:
     done: int
     failed: int
     servers: tuple[Report, ...] = ()
+    silent: tuple[Holding, ...] = ()
+    """Servers that say nothing any more, or not yet, and what they have claimed."""
     paused: bool = False
     paused_by: str = ""
     paused_why: str = ""
@@ -101,7 +104,10 @@ class Progress:
 
 
 class Estimate:
-    """The states of a table: counted once in a while, moved on by what the servers post in between."""
+    """The states of a table: counted once in a while, moved on by what the servers post in between.
+
+    A server that dies takes what it did in its last second with it: then a count is due.
+    """
 
     def __init__(self) -> None:
         self._counted: Mapping[State, int] = {}
@@ -114,12 +120,18 @@ class Estimate:
         self._then = {report.server: report.counts for report in reports}
         self._latest = dict(self._then)
 
-    def progress(self, reports: Iterable[Report]) -> Progress:
+    def misses(self, reports: Iterable[Report]) -> bool:
+        """Whether a server that had posted something since the count is gone."""
+        return bool(self._latest.keys() - {report.server for report in reports})
+
+    def progress(self, reports: Iterable[Report], holdings: Iterable[Holding] = ()) -> Progress:
         """The states as they should be now."""
         servers = tuple(reports)
+        heard = {report.server for report in servers}
+        silent = tuple(holding for holding in holdings if holding.owner not in heard)
         self._latest.update((report.server, report.counts) for report in servers)
         done, failed = self._since("done"), self._since("failed")
-        in_flight = sum(report.in_flight for report in servers)
+        in_flight = sum(report.in_flight for report in servers) + sum(one.records for one in silent)
         open_before = self._counted.get(State.PENDING, 0) + self._counted.get(State.IN_FLIGHT, 0)
         left = max(open_before - done - failed, 0)
         in_flight = min(in_flight, left)
@@ -129,6 +141,7 @@ class Estimate:
             done=self._counted.get(State.DONE, 0) + done,
             failed=self._counted.get(State.FAILED, 0) + failed,
             servers=servers,
+            silent=silent,
         )
 
     def _since(self, field: str) -> int:

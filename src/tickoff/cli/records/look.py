@@ -84,6 +84,10 @@ def _described(name: str, progress: Progress) -> str:
         f"at most {one.repeat} calls repeated if it died now"
         for one in progress.servers
     ]
+    lines += [
+        f"  {one.owner}  says nothing, and has claimed {one.records} until {one.until:%H:%M:%S} UTC"
+        for one in progress.silent
+    ]
     return "\n".join(lines)
 
 
