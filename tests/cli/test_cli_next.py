@@ -34,12 +34,10 @@ def test_a_tick_is_shown_by_the_zone_s_clock_in_utc_and_in_words(now):
     """And the one that was moved says why."""
     assert shown("--cron", "30 2 * * *", "--tz", "Europe/Berlin", "-n", "3") == [
         "30 2 * * * Europe/Berlin",
-        "Sat 2026-03-28 02:30:00 CET   Sat 2026-03-28 01:30:00 UTC  in 3 minutes",
-        (
-            "Sun 2026-03-29 03:00:00 CEST  Sun 2026-03-29 01:00:00 UTC  in 23 hours 33 minutes  "
-            "clock goes forward: there is no 02:30, moved here"
-        ),
-        "Mon 2026-03-30 02:30:00 CEST  Mon 2026-03-30 00:30:00 UTC  in 1 day 23 hours",
+        "Sat 2026-03-28 02:30:00 CET   2026-03-28 01:30:00 UTC  in 3 minutes",
+        "Sun 2026-03-29 03:00:00 CEST  2026-03-29 01:00:00 UTC  in 23 hours 33 minutes",
+        "  clock goes forward: there is no 02:30, moved here",
+        "Mon 2026-03-30 02:30:00 CEST  2026-03-30 00:30:00 UTC  in 1 day 23 hours",
     ]
 
 
@@ -48,7 +46,7 @@ def test_a_period_is_shown_by_the_host_s_clock(now, monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert shown("--every", "90s", "-n", "1") == [
         "every 1m30s",
-        "Sat 2026-03-28 10:28:30 JST  Sat 2026-03-28 01:28:30 UTC  in 1 minute 30 seconds",
+        "Sat 2026-03-28 10:28:30 JST  2026-03-28 01:28:30 UTC  in 1 minute 30 seconds",
     ]
 
 

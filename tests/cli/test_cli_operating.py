@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -43,6 +44,15 @@ def import_products():
 @jobs.every("1s")
 def broken():
     raise ValueError("out of stock")
+"""
+MORE = """
+@jobs.leader("watch")
+def watch():
+    pass
+
+@jobs.each("contacts", name="enrich", status="state")
+def enrich(contact):
+    pass
 """
 
 
@@ -118,6 +128,17 @@ def test_a_store_that_is_away_is_one_line_and_status_125(tickoff: Any, command: 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1), done.stderr
     assert "did not answer" in done.stderr
     assert "secret" not in done.stderr
+
+
+@pytest.mark.parametrize("scheme", ["redis", "postgresql", "mysql"])
+def test_a_store_that_is_silent_is_not_waited_for_long(tickoff: Any, scheme: str) -> None:
+    """Its machine takes connections, and nobody answers: that is told after five seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        done = tickoff("ls", "--url", f"{scheme}://me:secret@127.0.0.1:{silent.getsockname()[1]}/0")
+        assert time.monotonic() - began < 15
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1), done.stderr
+    assert "did not answer" in done.stderr
 
 
 @pytest.mark.parametrize("command", [*READS, *ORDERS])
@@ -241,14 +262,11 @@ def on_a_terminal(command: list[str], environment: dict[str, str]) -> str:
 def test_names_are_completed_from_the_store(tmp_path: Path, environment: dict[str, str]) -> None:
     """As the shell asks for them; a store that is away completes nothing, and says nothing."""
     url = f"sqlite:///{tmp_path}/tickoff.db"
-    (tmp_path / "shop.py").write_text(APP.format(url=url, namespace="n"))
+    (tmp_path / "shop.py").write_text(APP.format(url=url, namespace="n") + MORE)
 
-    def completed(**variables: str) -> str:
-        asking = {
-            "_TICKOFF_COMPLETE": "bash_complete",
-            "COMP_WORDS": "tickoff history imp",
-            "COMP_CWORD": "2",
-        }
+    def completed(words: str, **variables: str) -> str:
+        last = str(len(words.split()) - 1)
+        asking = {"_TICKOFF_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": last}
         done = subprocess.run(
             [sys.executable, "-c", "from tickoff.cli import program; program(prog_name='tickoff')"],
             cwd=tmp_path,
@@ -260,8 +278,13 @@ def test_names_are_completed_from_the_store(tmp_path: Path, environment: dict[st
         assert done.stderr == ""
         return done.stdout.strip()
 
-    assert completed(TICKOFF_APP="shop") == "plain,import-products"
-    assert completed(TICKOFF_URL="redis://127.0.0.1:1") == ""
+    assert completed("tickoff hist") == "plain,history"
+    assert completed("tickoff history imp", TICKOFF_APP="shop") == "plain,import-products"
+    assert completed("tickoff next imp", TICKOFF_APP="shop") == "plain,import-products"
+    assert completed("tickoff explain wat", TICKOFF_APP="shop") == "plain,watch"
+    assert completed("tickoff records run enr", TICKOFF_APP="shop") == "plain,enrich"
+    assert completed("tickoff history imp", TICKOFF_URL="redis://127.0.0.1:1") == ""
+    assert completed("tickoff records run enr", TICKOFF_APP="nowhere") == ""
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres", "mariadb"])

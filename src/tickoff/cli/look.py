@@ -11,8 +11,6 @@ from .opening import as_text, fleet, fleet_options, json_option, name_argument
 if TYPE_CHECKING:
     from ..operating.status import PastRun
 
-_LIMITS = (27, 9, 21, 24)
-
 
 @click.command(short_help="Show the last runs of a job.")
 @name_argument
@@ -54,7 +52,7 @@ def _page(name: str, runs: tuple[PastRun, ...]) -> list[str]:
 
     if not runs:
         return [f"{name} has not run yet"]
-    head, *lines = table(("TICK", "OUTCOME", "TOOK", "BY"), [_row(run) for run in runs], _LIMITS)
+    head, *lines = table(("TICK", "OUTCOME", "TOOK", "BY"), [_row(run) for run in runs])
     return [head] + [
         line
         for run, row in zip(runs, lines, strict=True)

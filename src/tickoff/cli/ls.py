@@ -12,8 +12,6 @@ from .opening import as_text, fleet, fleet_options, json_option
 if TYPE_CHECKING:
     from ..operating.status import Holding, JobStatus, LeaderStatus, LockStatus, Paused, Status
 
-_LIMITS = (24, 26, 24, 15)
-
 
 @click.command(short_help="List jobs, how they stand, leaders, and locks that are held.")
 @fleet_options
@@ -45,7 +43,7 @@ def _jobs(status: Status) -> list[str]:
     from .paint import details, table
 
     rows = [_row(job, status.at) for job in status.jobs]
-    head, *lines = table(("JOB", "SCHEDULE", "LAST RUN", "NEXT TICK"), rows, _LIMITS)
+    head, *lines = table(("JOB", "SCHEDULE", "LAST RUN", "NEXT TICK"), rows)
     return [head] + [
         line
         for job, row in zip(status.jobs, lines, strict=True)
@@ -106,7 +104,7 @@ def _named(head: str, told: list[tuple[str, list[str]]]) -> list[str]:
     """Names under one another, and under each what there is to tell."""
     from .paint import details, table
 
-    first, *names = table((head,), [(name,) for name, _ in told], (78,))
+    first, *names = table((head,), [(name,) for name, _ in told])
     return [first] + [
         line for name, (_, lines) in zip(names, told, strict=True) for line in (name, *map(details, lines))
     ]

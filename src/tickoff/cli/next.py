@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from .opening import fleet, fleet_options, json_option
+from .opening import fleet, fleet_options, json_option, name_argument
 
 if TYPE_CHECKING:
     from ..schedules.schedule import Schedule
@@ -26,7 +27,7 @@ class _Line:
 
 
 @click.command("next", short_help="Show when a job or a schedule ticks next.")
-@click.argument("name", required=False)
+@partial(name_argument, required=False)
 @click.option("--cron", metavar="EXPR", help='A cron line such as "30 2 * * *", or @hourly.')
 @click.option("--every", metavar="D", help="A period such as 30s or 1h30m, counted from the epoch.")
 @click.option(
@@ -117,9 +118,15 @@ def _json(schedule: Schedule, lines: list[_Line], now: int) -> str:
 
 
 def _table(schedule: Schedule, lines: list[_Line]) -> str:
-    from ..operating.words import clock, length
+    """A line for each tick, and below it what clocks have to do with it."""
+    from ..operating.words import clock, length, time_of_day
+    from .paint import details
 
-    rows = [(clock(line.local), clock(line.at), f"in {length(line.wait)}", line.note) for line in lines]
+    utc = [f"{line.at:%Y-%m-%d} {time_of_day(line.at)}" for line in lines]
+    rows = [(clock(line.local), at, f"in {length(line.wait)}") for line, at in zip(lines, utc, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    told = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-    return "\n".join([schedule.text, *told])
+    told = [schedule.text]
+    for line, row in zip(lines, rows, strict=True):
+        told.append("  ".join(map(str.ljust, row, widths)).rstrip())
+        told += [details(line.note)] if line.note else []
+    return "\n".join(told)

@@ -33,9 +33,9 @@ def fleet_options(command: F) -> F:
     return command
 
 
-def name_argument(command: F) -> F:
+def name_argument(command: F, *, required: bool = True) -> F:
     """NAME, completed from what the fleet knows."""
-    return click.argument("name", shell_complete=_names)(command)
+    return click.argument("name", required=required, shell_complete=_names)(command)
 
 
 @contextmanager
@@ -86,7 +86,8 @@ def _names(context: click.Context, _parameter: click.Parameter, typed: str) -> l
     options = context.params
     try:
         with fleet(options.get("url"), options.get("namespace"), options.get("app")) as jobs:
-            known = [job.name for job in jobs.status().jobs]
+            status = jobs.status()
     except TickoffError:
         return []
+    known = (one.name for kind in (status.jobs, status.leaders, status.locks) for one in kind)
     return [CompletionItem(name) for name in known if name.startswith(typed)]

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import unicodedata
 from collections.abc import Sequence
 
 import click
@@ -35,17 +36,36 @@ def painted(outcome: Outcome) -> str:
 
 def shortened(text: str, limit: int) -> str:
     """The text, cut where it is too long."""
+    if columns(text) <= limit:
+        return text
+    kept, left = [], limit - 1
+    for char in _PAINT.sub("", text):
+        left -= _width_of(char)
+        if left < 0:
+            break
+        kept.append(char)
+    return "".join(kept) + "…"
+
+
+def columns(text: str) -> int:
+    """How much room it takes on a terminal: that of Chinese or Japanese is twice its length."""
     plain = _PAINT.sub("", text)
-    return text if len(plain) <= limit else plain[: max(limit - 1, 0)] + "…"
+    return len(plain) if plain.isascii() else sum(map(_width_of, plain))
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], limits: Sequence[int]) -> list[str]:
-    """Lines of columns as wide as their widest cell, none beyond its limit."""
-    short = [[shortened(cell, limit) for cell, limit in zip(row, limits, strict=True)] for row in rows]
-    columns = zip(head, *short, strict=True)
-    widths = [max(_length(cell) for cell in column) for column in columns]
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of columns as wide as their widest cell; where they do not fit, the widest column gives way."""
+    cells = zip(head, *rows, strict=True)
+    widths = _fitting([max(map(columns, column)) for column in cells])
     lines = [_line([paint(cell, "bright_black") for cell in head], widths)]
-    return lines + [_line(row, widths) for row in short]
+    return lines + [_line(row, widths) for row in rows]
+
+
+def _fitting(widths: list[int]) -> list[int]:
+    room = width() - 2 * (len(widths) - 1)
+    while sum(widths) > room:
+        widths[widths.index(max(widths))] -= 1
+    return widths
 
 
 def details(text: str) -> str:
@@ -54,9 +74,12 @@ def details(text: str) -> str:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (cell + " " * (size - _length(cell)) for cell, size in zip(cells, widths, strict=True))
-    return shortened("  ".join(padded).rstrip(), width())
+    short = [shortened(cell, size) for cell, size in zip(cells, widths, strict=True)]
+    padded = (cell + " " * (size - columns(cell)) for cell, size in zip(short, widths, strict=True))
+    return "  ".join(padded).rstrip()
 
 
-def _length(text: str) -> int:
-    return len(_PAINT.sub("", text))
+def _width_of(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -9,13 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...errors import TickoffError
 from ..apps import app_option, load_app
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from ...records.operator import Records
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
-name_argument = click.argument("name")
+
+
+def _names(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The names that begin with what is typed; an application that cannot be imported completes nothing."""
+    from click.shell_completion import CompletionItem
+
+    try:
+        known = load_app(context.params.get("app")).record_names()
+    except TickoffError:
+        return []
+    return [CompletionItem(name) for name in known if name.startswith(typed)]
+
+
+name_argument = click.argument("name", shell_complete=_names)
 
 __all__ = ["app_option", "json_option", "name_argument", "opened", "say"]
 
