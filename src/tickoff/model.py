@@ -20,6 +20,9 @@ UNSCHEDULED_LIFE = 7 * 24 * 3600 * 1000
 TOMBSTONE_LIFE = 3600 * 1000
 """How long (ms) a withdrawn race is remembered, should its request still be on its way."""
 
+TOMBSTONES_KEPT = 200
+"""Withdrawn races remembered of a name where its row keeps them: after an outage there may be thousands."""
+
 STORE_FORGOT = "the store lost its data, a former holder may still be at work"
 """The note of a race that was held off for a while because a store had forgotten the name."""
 

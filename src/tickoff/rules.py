@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .model import TOMBSTONE_LIFE, UNSCHEDULED_LIFE, Bid, Ending, Entry, Hold, Known, Outcome, Run, Why
+from .model import (
+    TOMBSTONE_LIFE,
+    TOMBSTONES_KEPT,
+    UNSCHEDULED_LIFE,
+    Bid,
+    Ending,
+    Entry,
+    Hold,
+    Known,
+    Outcome,
+    Run,
+    Why,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +79,9 @@ def release(entry: Entry, token: str, now: int) -> Step:
 def withdraw(entry: Entry, token: str, now: int) -> Step:
     """Let go, and leave a tombstone so that the race's request wins nothing should it still arrive."""
     step = release(entry, token, now)
-    kept = tuple((t, until) for t, until in step.entry.withdrawn if until > now and t != token)
-    tombs = (*kept, (token, now + TOMBSTONE_LIFE))
-    return replace(step, entry=replace(step.entry, withdrawn=tombs, used=now))
+    others = [tombstone for tombstone in _tombstones(step.entry, now) if tombstone[0] != token]
+    tombstones = (*others[1 - TOMBSTONES_KEPT :], (token, now + TOMBSTONE_LIFE))
+    return replace(step, entry=replace(step.entry, withdrawn=tombstones, used=now))
 
 
 def evict(entry: Entry, by: str, why: str, now: int) -> Step:
@@ -107,7 +119,7 @@ def expired(entry: Entry, now: int) -> bool:
 
 
 def _refusal(entry: Entry, bid: Bid, now: int) -> Why | None:
-    if any(token == bid.token and until > now for token, until in entry.withdrawn):
+    if any(token == bid.token for token, _ in _tombstones(entry, now)):
         return Why.HELD
     if _ours(entry, bid.token, now):
         return None
@@ -175,7 +187,13 @@ def _grant(entry: Entry, bid: Bid, now: int) -> Entry:
         barrier=0,
         scheduled=entry.scheduled or bid.scheduled,
         used=now,
+        withdrawn=_tombstones(entry, now),
     )
+
+
+def _tombstones(entry: Entry, now: int) -> tuple[tuple[str, int], ...]:
+    """The withdrawn races that may still arrive, the latest last."""
+    return tuple(tombstone for tombstone in entry.withdrawn if tombstone[1] > now)
 
 
 def _decide(entry: Entry, tick: int) -> Entry:
