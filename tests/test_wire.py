@@ -97,3 +97,16 @@ def test_the_marks_of_a_scheduled_name_outlive_a_plain_lock_on_it(
     assert jobs.store.release(name, bid.token)
     with jobs.lock(name):
         assert cli(redis, "TTL", f"tickoff:{{lock:{name}}}") == "-1"
+
+
+@pytest.mark.parametrize("tick", [0, 1])
+def test_a_foreign_key_that_is_no_string_is_a_lock_too(
+    redis: Server, jobs: Tickoff, name: str, tick: int
+) -> None:
+    """Other libraries lock by a hash of this name, to which SET NX would lose, too; it is left as it is."""
+    cli(redis, "HSET", f"lock:{name}", "foreign", "1")
+    cli(redis, "EXPIRE", f"lock:{name}", "60")
+    answer = jobs.store.race([Bid(name=name, token=new_token(), owner="h:1:x", ttl=1000, tick=tick)])[0]
+    assert answer.why == "held"
+    assert 55_000 < answer.entry.until - answer.now <= 60_000
+    assert cli(redis, "HGET", f"lock:{name}", "foreign") == "1"

@@ -27,6 +27,7 @@ local function turn_to(first)
     else
         stored, holder = unpack(redis.call('MGET', META, LOCK))
     end
+    if not holder and redis.call('EXISTS', LOCK) == 1 then holder = 'a key that is no string' end
 end
 
 local function put(e, field, value)
