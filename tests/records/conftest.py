@@ -12,9 +12,9 @@ from tests.records.shop import Shop
 DATABASES = ("sqlite", "postgres", "mariadb")
 
 
-def opened(kind: str, url_of: Callable[[str], str], folder: Path) -> Iterator[Shop]:
-    """A shop on the database of this kind."""
-    shop = Shop(f"sqlite:///{folder}/shop.db" if kind == "sqlite" else url_of(kind), kind)
+def opened(kind: str, url_of: Callable[[str], str], folder: Path, *, beside: bool = False) -> Iterator[Shop]:
+    """A shop on the database of this kind; with a companion, if so."""
+    shop = Shop(f"sqlite:///{folder}/shop.db" if kind == "sqlite" else url_of(kind), kind, beside=beside)
     yield shop
     shop.close()
 

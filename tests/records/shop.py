@@ -27,19 +27,24 @@ NAME = "enrich"
 
 @dataclass
 class Shop:
-    """One database with one table `contacts(id, phone, answer)`, its records tracked in `status`."""
+    """One database with one table `contacts(id, phone, answer)`, its records tracked in `status`.
+
+    Or `beside`: the states and answers are in the companion of `contacts(id, phone)`.
+    """
 
     url: str
     kind: str
     table: str = field(default_factory=lambda: f"t{uuid4().hex[:12]}")
     opened: list[Tickoff | Records] = field(default_factory=list)
+    beside: bool = False
 
     def __post_init__(self) -> None:
         self.engine = database_of(self.url).open(30.0)
 
     def stock(self, rows: int) -> None:
         """Make the table with so many rows, and install what records need."""
-        self.sql(f"CREATE TABLE {self.table} (id bigint PRIMARY KEY, phone varchar(20), answer varchar(20))")
+        answer = "" if self.beside else ", answer varchar(20)"
+        self.sql(f"CREATE TABLE {self.table} (id bigint PRIMARY KEY, phone varchar(20){answer})")
         self.insert(range(1, rows + 1))
         with self.records(str) as records:
             records.table.install()
@@ -55,10 +60,15 @@ class Shop:
                 connection.exec_driver_sql("COMMIT")
 
     def sql(self, text: str) -> Any:
-        """Run a statement; its rows if it has any. `{t}` stands for the table."""
+        """Run a statement; its rows if it has any. `{t}` stands for the table that has the states."""
         with self.engine.connect() as connection:
-            result = connection.exec_driver_sql(text.replace("{t}", self.table))
+            result = connection.exec_driver_sql(text.replace("{t}", self.keeper))
             return result.all() if result.returns_rows else result.rowcount
+
+    @property
+    def keeper(self) -> str:
+        """The table that has the states and answers."""
+        return f"{self.table}_status" if self.beside else self.table
 
     def joined(self, *parts: str) -> str:
         """SQL for texts put together."""
@@ -66,7 +76,12 @@ class Shop:
 
     def states(self) -> dict[str, int]:
         """How many rows are in each state."""
-        return dict(self.sql("SELECT status, count(*) FROM {t} GROUP BY status"))
+        return dict(
+            self.sql(
+                f"SELECT coalesce(k.status, 'PENDING'), count(*) FROM {self.table} u "
+                "LEFT JOIN {t} k ON k.id = u.id GROUP BY coalesce(k.status, 'PENDING')"
+            )
+        )
 
     def row(self, key: int) -> Any:
         """Status, answer, attempts, error and claim of a row."""
@@ -79,6 +94,7 @@ class Shop:
         jobs = Tickoff(self.url, namespace=self.table)
         self.opened.append(jobs)
         defaults = {"status": "status", "result": "answer", "backoff": "20ms", "ttl": "5s"}
+        defaults["companion"] = self.beside
         jobs.each(self.table, name=NAME, **{**defaults, **options})(work)
         return jobs
 
@@ -108,7 +124,8 @@ class Server:
     """A process that works records."""
 
     def __init__(self, shop: Shop, work: str, verb: str, options: dict[str, Any]) -> None:
-        told = {"url": shop.url, "table": shop.table, "work": work, "verb": verb, "options": options}
+        told = {"url": shop.url, "table": shop.table, "work": work, "verb": verb}
+        told["options"] = {"companion": shop.beside, **options}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.records.works", json.dumps(told)],
             cwd=ROOT,

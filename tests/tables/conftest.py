@@ -91,6 +91,8 @@ class Contacts:
 
     home: Home
     name: str
+    keeper: str
+    """The table with the states: the same, or its companion."""
     records: SqlRecordTable
 
     def fill(self, count: int, start: int = 1) -> None:
@@ -111,17 +113,22 @@ class Contacts:
         """Status, claim, attempts, error, number and whether there is an `until`."""
         return self.home.run(
             f"SELECT status, status_claim, status_attempts, status_error, aadhaar_number, "
-            f"status_until IS NOT NULL FROM {self.name} WHERE phone_number = '{phone(i)}'"
+            f"status_until IS NOT NULL FROM {self.keeper} WHERE phone_number = '{phone(i)}'"
         )[0]
 
     def states(self) -> str:
-        """The first letters of all states, in key order."""
-        rows = self.home.run(f"SELECT status FROM {self.name} ORDER BY phone_number")
+        """The first letters of all states, in key order; a row without a record is PENDING."""
+        rows = self.home.run(
+            f"SELECT coalesce(k.status, 'PENDING') FROM {self.name} u "
+            f"LEFT JOIN {self.keeper} k ON k.phone_number = u.phone_number ORDER BY u.phone_number"
+        )
         return "".join(row[0][0] for row in rows)
 
     def ledger(self) -> int:
         """How many rows the ledger has for it."""
-        query = sa.select(sa.func.count()).select_from(ledger).where(ledger.c.record == f"{self.name}.status")
+        query = (
+            sa.select(sa.func.count()).select_from(ledger).where(ledger.c.record == f"{self.keeper}.status")
+        )
         with self.home.engine.connect() as connection:
             return connection.execute(query).scalar_one()
 
@@ -141,12 +148,31 @@ def table_name() -> str:
     return f"t{uuid4().hex[:12]}"
 
 
-@pytest.fixture
-def contacts(home: Home) -> Contacts:
-    """Phone and aadhaar numbers, tracked in `status`, without rows."""
+@pytest.fixture(params=["within", "beside"])
+def contacts(home: Home, request: pytest.FixtureRequest) -> Contacts:
+    """Phone and aadhaar numbers, tracked in `status`, without rows: in their table, and in a companion."""
+    return contacts_beside(home) if request.param == "beside" else _contacts_within(home)
+
+
+def _contacts_within(home: Home) -> Contacts:
     name = table_name()
     home.run(
         f"CREATE TABLE {name} (phone_number varchar(20) NOT NULL PRIMARY KEY, aadhaar_number varchar(12))"
     )
     plan = Plan(name, "status", result=("aadhaar_number",))
-    return Contacts(home, name, home.open(plan))
+    return Contacts(home, name, name, home.open(plan))
+
+
+def contacts_beside(home: Home) -> Contacts:
+    """The same, their answers in a companion, in a column as short."""
+    name = table_name()
+    keeper = f"{name}_kept"
+    home.run(f"CREATE TABLE {name} (phone_number varchar(20) NOT NULL PRIMARY KEY, city varchar(20))")
+    records = home.open(Plan(name, "status", result=("aadhaar_number",), companion=keeper), installed=False)
+    for statement in records.ddl():
+        home.run(
+            statement.replace(
+                "aadhaar_number LONGTEXT CHARACTER SET utf8mb4", "aadhaar_number varchar(12)"
+            ).replace("aadhaar_number TEXT", "aadhaar_number varchar(12)")
+        )
+    return Contacts(home, name, keeper, records)

@@ -1,4 +1,7 @@
-"""A process that drains a table through the tables' layer: `python -m tests.tables.drain URL TABLE SEED`."""
+"""A process that drains a table through the tables' layer.
+
+`python -m tests.tables.drain URL TABLE SEED [COMPANION]`
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from tickoff.tables import open_table
 from tickoff.tables.base import Batch, Charged, Done, Plan, RecordTable, Verdict
 
 
-def main(url: str, name: str, seed: str) -> None:
+def main(url: str, name: str, seed: str, companion: str | None = None) -> None:
     """Claim, settle, give back and sweep in a random order until nothing is left."""
     chance = random.Random(seed)
-    table = open_table(url, Plan(name, "status", result=("answer",)))
+    table = open_table(url, Plan(name, "status", result=("answer",), companion=companion))
     floor = None
     while table.left().any:
         batch = table.claim(new_token(), owner(), chance.randint(1, 40), 30.0, floor)

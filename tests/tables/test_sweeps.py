@@ -85,8 +85,8 @@ def test_a_claim_the_ledger_lost_is_found_by_a_deep_sweep(contacts: Contacts) ->
     """After a restored backup, say: rows in flight that nobody knows of do not stay so."""
     contacts.fill(3)
     contacts.claim()
-    contacts.home.run(f"DELETE FROM tickoff_claim WHERE record = '{contacts.name}.status'")
-    contacts.home.run(f"UPDATE {contacts.name} SET status_until = '2001-01-01 00:00:00.000000'")
+    contacts.home.run(f"DELETE FROM tickoff_claim WHERE record = '{contacts.keeper}.status'")
+    contacts.home.run(f"UPDATE {contacts.keeper} SET status_until = '2001-01-01 00:00:00.000000'")
     assert contacts.records.sweep(5).total == 0
     assert contacts.records.sweep(5, deep=True).suspected == 3
     assert keys(contacts.suspect()) == [1]
@@ -110,7 +110,9 @@ def test_news_lower_the_floor_to_what_was_retried(contacts: Contacts) -> None:
     floor = batch.records[-1].key
     quiet = contacts.records.news(floor)
     assert quiet.floor == floor
-    contacts.home.run(f"UPDATE {contacts.name} SET status_error = 'other' WHERE phone_number < '{phone(3)}'")
+    contacts.home.run(
+        f"UPDATE {contacts.keeper} SET status_error = 'other' WHERE phone_number < '{phone(3)}'"
+    )
     assert contacts.records.retry("bo%") == 4
     news = contacts.records.news(floor, quiet.seen)
     assert news.floor == (phone(2),)

@@ -108,7 +108,7 @@ def assert_done(records: SqlRecordTable, record: Record) -> None:
     standing = records.show(record.key)
     assert standing is not None
     assert standing.state == "DONE"
-    assert standing.row.r == "ok"
+    assert standing.answer == {"r": "ok"}
 
 
 HOSTILE = "Or\"der; DROP x 'é%s :p"

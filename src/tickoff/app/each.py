@@ -42,6 +42,7 @@ class Each(Scheduled):
         result: Columns = (),
         where: str | sa.ColumnElement[bool] | None = None,
         columns: Columns | None = None,
+        companion: bool | str = False,
         per_call: int | None = None,
         concurrency: int | Literal["auto"] | tuple[int, int] = 1,
         rate: str | None = None,
@@ -56,7 +57,8 @@ class Each(Scheduled):
         """Call the function once for each row of a table, all servers together; it comes back unchanged.
 
         `status` is the column of states; the answer is written to `result`, a column or several; `where`
-        is SQL of yours, or an SQLAlchemy expression, that says which rows are meant.
+        is SQL of yours, or an SQLAlchemy expression, that says which rows are meant. With `companion`, states
+        and answers are kept in a table beside yours, which is only read.
         """
         from ..records.reading import read_job
 
@@ -67,6 +69,7 @@ class Each(Scheduled):
             result=result,
             where=where,
             columns=columns,
+            companion=companion,
             per_call=per_call,
             concurrency=concurrency,
             rate=rate,

@@ -57,13 +57,14 @@ class Records:
         self._count_at = self._count_again_at = 0.0
         forks.tell(self)
 
-    def reopen(self, where: str | Any = None, *, tick: Tick | None = None) -> int:
+    def reopen(self, where: str | Any = None, *, tick: Tick | None = None, changed: bool = False) -> int:
         """Make DONE rows PENDING again, so that all servers work them anew; how many.
 
-        With a tick, only rows finished before it: a tick that is retried pays nothing twice.
+        With a tick, only rows finished before it: a tick that is retried pays nothing twice. With `changed`,
+        only rows that are others since they were claimed, as far as your function sees; a companion tells.
         """
         before: datetime | None = None if tick is None else tick.at
-        return self.table.reopen(condition_of(where), finished_before=before)
+        return self.table.reopen(condition_of(where), finished_before=before, changed=changed)
 
     def retry(self, error: str | None = None) -> int:
         """Make FAILED rows PENDING again with all their attempts (if the error is LIKE this); how many."""

@@ -41,6 +41,7 @@ def read_job(
     result: Columns,
     where: Any,
     columns: Columns | None,
+    companion: bool | str,
     per_call: int | None,
     concurrency: Any,
     rate: str | None,
@@ -60,6 +61,7 @@ def read_job(
         result=_names(result, "result"),
         columns=None if columns is None else _names(columns, "columns"),
         where=condition_of(where),
+        companion=_companion(companion, table, status),
     )
     options = {
         **_concurrency(concurrency),
@@ -83,6 +85,13 @@ def _text(value: Any, field: str) -> str:
             f"{field}={value!r:.60} is no name that a database has: it is too long or has control characters"
         )
     return value
+
+
+def _companion(value: Any, table: str, status: str) -> str | None:
+    """The table beside the user's, by the name given, or one made of the user's and the status."""
+    if not isinstance(value, bool):
+        return _text(value, "companion")
+    return f"{table}_{status}" if value else None
 
 
 def _names(value: Any, field: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ passes back what it was given. Nothing waits for another server; each step answe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -49,6 +49,12 @@ class Plan:
     """Columns the user's function gets beside the key; None: all of the user's own."""
     where: str | sa.ColumnElement[bool] | None = None
     """Only these rows are records: SQL of the user's, or an expression."""
+    companion: str | None = None
+    """The table beside the user's that keeps states and results instead; the user's is only read."""
+
+    def kept(self, key: tuple[str, ...]) -> Plan:
+        """The plan as the table that keeps the states has it; `key` is that of the user's table."""
+        return self if self.companion is None else replace(self, table=self.companion, key=key)
 
 
 class Record(NamedTuple):
@@ -188,6 +194,10 @@ class RecordTable(Protocol):
         """Add what is missing, safe while others insert; the statements that were run."""
         ...
 
+    def ddl(self) -> list[str]:
+        """The statements for a table that has nothing yet; only a companion's key has to be looked up."""
+        ...
+
     def uninstall(self, *, states: bool = False) -> list[str]:
         """Take the tracking columns away; the column of states stays unless asked for."""
         ...
@@ -233,9 +243,20 @@ class RecordTable(Protocol):
         ...
 
     def reopen(
-        self, where: str | sa.ColumnElement[bool] | None = None, finished_before: datetime | None = None
+        self,
+        where: str | sa.ColumnElement[bool] | None = None,
+        finished_before: datetime | None = None,
+        *,
+        changed: bool = False,
     ) -> int:
-        """DONE → PENDING, for rows finished before an instant; their results stay until overwritten."""
+        """DONE → PENDING, for rows finished before an instant; their results stay until overwritten.
+
+        `changed`: only those whose row is another since it was claimed, as only a companion can tell.
+        """
+        ...
+
+    def changed(self) -> int:
+        """How many DONE records have a row that is another since it was claimed; reads all of them."""
         ...
 
     def pass_name(self) -> str:

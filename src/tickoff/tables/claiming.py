@@ -20,7 +20,9 @@ from .rows import Rows, chunks, named
 
 
 @dataclass(frozen=True)
-class _Claim:
+class Wish:
+    """What somebody wants to claim: under which token, how many, for how long."""
+
     token: str
     owner: str
     ttl: float
@@ -28,10 +30,12 @@ class _Claim:
 
     @property
     def values(self) -> dict[str, Any]:
+        """All of it, as parameters."""
         return {"token": self.token, "owner": self.owner, "ttl": self.ttl, "size": self.size}
 
     @property
     def flip(self) -> dict[str, Any]:
+        """What a change of the rows needs of it."""
         return {"token": self.token, "ttl": self.ttl}
 
 
@@ -47,7 +51,7 @@ class Claiming:
 
     def claim(self, token: str, owner: str, limit: int, ttl: float, floor: Key | None) -> Batch:
         """The next PENDING rows above the floor."""
-        claim = _Claim(token, owner, ttl, limit)
+        claim = Wish(token, owner, ttl, limit)
         statement, bounds = self._statements(floor is not None), named(floor or (), "floor")
         if self._dialect.takes_arrays:
             found = self.records(self._database.at_once(statement, claim.values | bounds))
@@ -59,13 +63,13 @@ class Claiming:
 
     def claim_suspect(self, token: str, owner: str, ttl: float) -> Batch:
         """One suspect; notes of suspects that are none any more are dropped on the way."""
-        claim = _Claim(ALONE + token, owner, ttl, 1)
+        claim = Wish(ALONE + token, owner, ttl, 1)
         found = self._database.atomically(lambda connection: self._take_suspect(connection, claim))
         return Batch(claim.token, found, exhausted=not found, alone=True)
 
     def claim_these(self, token: str, owner: str, keys: Sequence[Key], ttl: float) -> Batch:
         """The rows of these keys that are claimable, in the order of the table."""
-        claim = _Claim(token, owner, ttl, len(keys))
+        claim = Wish(token, owner, ttl, len(keys))
         if not keys:
             return Batch(token, (), exhausted=True)
         wanted = [self._rows.among(keys), self._rows.pending, self._rows.unsuspected, self._rows.ready]
@@ -82,10 +86,14 @@ class Claiming:
         """Records from rows of what is wanted."""
         return Handed(rows, self._layout, self._key_places) if rows else ()
 
+    def wanted(self, users: sa.FromClause) -> list[sa.ColumnElement[Any]]:
+        """What is read of a row: the user's columns, from there, and, last, the attempts."""
+        return [*(users.c[column.name] for column in self._shape.columns), self._shape.attempts]
+
     @property
-    def wanted(self) -> list[sa.ColumnElement[Any]]:
-        """What is read of a row: the user's columns and, last, the attempts."""
-        return [*self._shape.columns, self._shape.attempts]
+    def _told(self) -> list[Any]:
+        """What the table that keeps the states tells of the rows of a claim."""
+        return self.wanted(self._shape.table)
 
     @cached_property
     def _key_places(self) -> list[int]:
@@ -96,22 +104,29 @@ class Claiming:
         return SimpleResultMetaData([column.name for column in self._shape.columns])
 
     def _take(
-        self, connection: sa.Connection, statement: sa.Select[Any], claim: _Claim, bounds: dict[str, Any]
+        self, connection: sa.Connection, statement: sa.Select[Any], claim: Wish, bounds: dict[str, Any]
     ) -> Sequence[Record]:
         """Lock the rows, flip them by their keys, enter the claim."""
-        rows = connection.execute(statement, claim.values | bounds).all()
+        rows: Sequence[Any] = connection.execute(statement, claim.values | bounds).all()
         if rows and not self._dialect.takes_arrays:
-            keys = self._keys_of(rows)
-            self._flip(connection, keys, claim)
-            ends = {"keys": pack([keys[0], keys[-1]]), "size": len(keys)}
-            connection.execute(self._entry, claim.values | ends)
+            rows = self._flipped_rows(connection, rows, claim)
+            self._enter(connection, self._keys_of(rows), claim)
         return self.records(rows)
 
     def _keys_of(self, rows: Sequence[Any]) -> list[Key]:
         """Their keys, without making records of them yet."""
         return [*zip(*([row[i] for row in rows] for i in self._key_places), strict=True)]
 
-    def _flip(self, connection: sa.Connection, keys: Sequence[Key], claim: _Claim) -> None:
+    def _flipped_rows(self, connection: sa.Connection, rows: Sequence[Any], claim: Wish) -> Sequence[Any]:
+        self._flip(connection, self._keys_of(rows), claim)
+        return rows
+
+    def _enter(self, connection: sa.Connection, keys: Sequence[Key], claim: Wish) -> None:
+        if keys:
+            ends = {"keys": pack([keys[0], keys[-1]]), "size": len(keys)}
+            connection.execute(self._entry, claim.values | ends)
+
+    def _flip(self, connection: sa.Connection, keys: Sequence[Key], claim: Wish) -> None:
         """Locked already, so only named by their keys."""
         if not self._dialect.locks_rows:
             self._flip_one.run(connection, [*zip(*keys, strict=True)], claim.flip)
@@ -140,13 +155,16 @@ class Claiming:
         # A LIMIT the planner does not see spoils its plan; the express form has it in the text in any case.
         size = sa.bindparam("size", type_=sa.Integer, literal_execute=not self._dialect.express)
         if not self._dialect.takes_arrays:
-            return self._rows.locked(sa.select(*self.wanted).where(*claimable)).limit(size)
+            return self._rows.locked(sa.select(*self._told).where(*claimable)).limit(size)
         picked = self._rows.locked(sa.select(*self._shape.key).where(*claimable)).limit(size).cte("picked")
         mine = [column == picked.c[column.name] for column in self._shape.key]
-        change = self._rows.update().where(*mine).values(self._in_flight).returning(*self.wanted)
+        change = self._rows.update().where(*mine).values(self._in_flight).returning(*self._told)
         claimed = change.cte("claimed")
         order = [claimed.c[column.name] for column in self._shape.key]
-        return sa.select(claimed).order_by(*order).add_cte(self._entry_of(claimed, order))
+        return self._read(claimed).order_by(*order).add_cte(self._entry_of(claimed, order))
+
+    def _read(self, claimed: sa.CTE) -> sa.Select[Any]:
+        return sa.select(claimed)
 
     @property
     def _in_flight(self) -> dict[sa.Column[Any], Any]:
@@ -183,11 +201,11 @@ class Claiming:
         some = sa.exists(sa.select(sa.literal(1)).select_from(claimed))
         return sa.insert(ledger).from_select(list(row), sa.select(*row.values()).where(some)).cte("entered")
 
-    def _take_suspect(self, connection: sa.Connection, claim: _Claim) -> Sequence[Record]:
+    def _take_suspect(self, connection: sa.Connection, claim: Wish) -> Sequence[Record]:
         rows = self._rows
         for note, packed in connection.execute(self._noted_suspects).all():
             keys = unpack(packed)
-            claimable = [rows.among(keys), rows.pending, rows.suspect, rows.ready]
+            claimable = [rows.among(keys), rows.pending, rows.suspect, rows.ready, rows.record]
             found = self._take(connection, self._flipped(claimable), claim, {})
             if found:
                 return found
@@ -196,11 +214,18 @@ class Claiming:
 
     def _drop_note(self, connection: sa.Connection, note: str, keys: Sequence[Key]) -> None:
         """Drop a note once none of its keys is PENDING and suspect; one that waits or is locked keeps it."""
+        self._forget_vanished(connection, keys)
         still = sa.select(sa.literal(1)).where(self._rows.among(keys), self._rows.pending, self._rows.suspect)
         if connection.execute(still.limit(1)).first() is None:
             connection.execute(
                 sa.delete(ledger).where(ledger.c.record == self._shape.record, ledger.c.token == note)
             )
+
+    def _forget_vanished(self, connection: sa.Connection, keys: Sequence[Key]) -> None:
+        """Suspects that are no records any more: should they come back, they are claimed like any other."""
+        gone = sa.not_(sa.func.coalesce(self._rows.record, sa.false()))
+        vanished = [self._rows.among(keys), self._rows.pending, self._rows.suspect, gone]
+        connection.execute(self._rows.update().where(*vanished).values({self._shape.claim: sa.null()}))
 
     @cached_property
     def _noted_suspects(self) -> sa.Select[Any]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,6 +25,12 @@ KEYED_PLANS = "; ".join(
 )
 """For PostgreSQL: a claim walks the key's index and a flush looks its keys up, whatever the statistics of the
 minute say; with the planner's free choice, rates fall to a quarter when it turns to scanning the table."""
+
+WALKED_PLANS = "SET LOCAL enable_mergejoin = on; SET LOCAL enable_nestloop = off"
+"""After those: two tables are walked side by side, each along the index of its key."""
+
+_NONE: sa.ColumnElement[Any] = sa.literal_column("''")
+_COMMA: sa.ColumnElement[Any] = sa.literal_column("','")
 
 _STRICT = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"
 """Without it, MySQL cuts a result that is too long for its column instead of refusing it."""
@@ -58,13 +67,9 @@ class Dialect:
 
     def prepare(self, engine: sa.Engine) -> None:
         """Set connections up beyond what the lease store needs."""
-        if self.name == "mysql":
-
-            @sa.event.listens_for(engine, "connect")
-            def strict(dbapi_connection: Any, _record: Any) -> None:
-                cursor = dbapi_connection.cursor()
-                cursor.execute(_STRICT)
-                cursor.close()
+        first = {"mysql": _be_strict, "sqlite": _know_md5}.get(self.name)
+        if first is not None:
+            sa.event.listen(engine, "connect", first)
 
     def short_lock_waits(self, seconds: int) -> list[str]:
         """What keeps a change of a table from queueing for long, and all others behind it."""
@@ -75,6 +80,23 @@ class Dialect:
                 return [f"SET SESSION lock_wait_timeout = {seconds}"]
             case _:
                 return []
+
+    def fingerprint(self, columns: Sequence[sa.Column[Any]]) -> sa.ColumnElement[Any]:
+        """A few signs that differ where one of the columns does, NULL and nothing told apart."""
+        return sa.func.md5(self._in_one(columns) if columns else _NONE, type_=sa.String())
+
+    def _in_one(self, columns: Sequence[sa.Column[Any]]) -> sa.ColumnElement[Any]:
+        """Values of any types in one text."""
+        match self.name:
+            case "postgresql":
+                return sa.cast(sa.func.row(*map(_in_utc, columns)), sa.Text)
+            case "sqlite":
+                texts = [sa.type_coerce(sa.func.quote(column), sa.Text) for column in columns]
+                return reduce(lambda all_, text: all_.concat(_COMMA).concat(text), texts)
+            case _:
+                return sa.func.concat_ws(
+                    _COMMA, *(sa.func.quote(sa.cast(c, sa.LargeBinary)) for c in columns)
+                )
 
     def after(self, seconds: Any) -> sa.ColumnElement[Any]:
         """The database's present plus some seconds: a number, a parameter or a column."""
@@ -125,6 +147,26 @@ class Dialect:
             case _:
                 micros = sa.func.timestampdiff(sa.text("MICROSECOND"), sa.func.utc_timestamp(6), moment)
                 return sa.cast(micros, sa.BigInteger) / 1000000.0
+
+
+def _be_strict(dbapi_connection: Any, _record: Any) -> None:
+    cursor = dbapi_connection.cursor()
+    cursor.execute(_STRICT)
+    cursor.close()
+
+
+def _know_md5(dbapi_connection: Any, _record: Any) -> None:
+    dbapi_connection.create_function("md5", 1, _md5, deterministic=True)
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def _in_utc(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    """An instant's text is that of the session's time zone, and sessions differ."""
+    aware = isinstance(column.type, sa.DateTime) and column.type.timezone
+    return sa.func.timezone(sa.literal_column("'UTC'"), column) if aware else column
 
 
 def _number(seconds: Any) -> sa.ColumnElement[Any]:

@@ -22,13 +22,14 @@ _SOME = 50
 
 
 class Handed(Sequence[Record]):
-    """Records from rows of the user's columns and, last, the attempts."""
+    """Records from rows that begin with the user's columns and end with the attempts."""
 
     def __init__(
         self, rows: Sequence[Sequence[Any]], layout: SimpleResultMetaData, key_places: Sequence[int]
     ) -> None:
         self._rows = rows
         self._layout = layout
+        self._width = len(layout.keys)
         self._key_places = key_places
 
     def __len__(self) -> int:
@@ -50,6 +51,6 @@ class Handed(Sequence[Record]):
         return self._records([self._rows[place]])[0]
 
     def _records(self, rows: Sequence[Sequence[Any]]) -> list[Record]:
-        handed: IteratorResult[Any] = IteratorResult(self._layout, iter([row[:-1] for row in rows]))
+        handed: IteratorResult[Any] = IteratorResult(self._layout, iter([row[: self._width] for row in rows]))
         keys = zip(*([row[i] for row in rows] for i in self._key_places), strict=True)
         return [*map(_made, zip(keys, handed.all(), [row[-1] for row in rows], strict=True))]

@@ -9,15 +9,17 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
-from sqlalchemy.schema import CreateColumn, CreateTable
+from sqlalchemy.schema import CreateColumn, CreateTable, DropTable
 
 from ..errors import ConfigError, StoreUnreachable
 from ..stores.sql.schema import dialect_for
 from .base import Plan, State
+from .companion import results, table_of
 from .database import Database
 from .dialects import Moment
-from .ledger import LONGEST_TOKEN, ledger, record_name
-from .shape import Found, find, key_of, refuse_long_names, refuse_type, tracking_names
+from .finding import Found, find, key_of, seek
+from .ledger import LONGEST_TOKEN, ledger, record_name, word
+from .shape import FINGERPRINT, refuse_clashes, refuse_long_names, refuse_type, tracking_names
 
 _LOCK_WAIT = 2
 """Seconds an ALTER TABLE queues for the table: while it queues, everybody else queues behind it."""
@@ -44,31 +46,70 @@ class Installing:
         with self.database.dialect.schema.schema_lock(connection):
             refuse_long_names(connection.dialect, self.plan)
             inspector = sa.inspect(connection)
-            found = find(inspector, self.plan)
-            key_of(inspector, found, self.plan)
-            _refuse_engine(inspector, found, self.plan)
-            self._refuse_used_status(connection, found)
-            missing = [column for column in columns(self.plan) if column.name not in found.columns]
-            statements = [] if inspector.has_table(ledger.name) else [CreateTable(ledger)]
-            texts = [_compiled(statement, connection.dialect) for statement in statements]
-            texts += add_columns(found.schema, found.name, missing, connection.dialect)
+            users, kept = self._looked_up(inspector)
+            keeper = users if kept is self.plan else seek(inspector, kept)
+            texts = (
+                []
+                if inspector.has_table(ledger.name)
+                else [_compiled(CreateTable(ledger), connection.dialect)]
+            )
+            if keeper is None:
+                texts.append(_companion(connection, users, kept))
+            else:
+                texts += self._completed(connection, keeper, kept)
             self._run(connection, texts)
         return texts
+
+    def ddl(self) -> list[str]:
+        """The statements for a companion that is not there yet; its key is like the user's, which is read."""
+        return self.database.read(self._ddl)
+
+    def _ddl(self, connection: sa.Connection) -> list[str]:
+        refuse_long_names(connection.dialect, self.plan)
+        users, kept = self._looked_up(sa.inspect(connection))
+        return [_ledger(connection.dialect), _companion(connection, users, kept)]
+
+    def _looked_up(self, inspector: sa.Inspector) -> tuple[Found, Plan]:
+        """The user's table, and the plan as the table that keeps the states has it."""
+        users = find(inspector, self.plan)
+        _, key = key_of(inspector, users, self.plan)
+        if self.plan.companion is not None:
+            refuse_clashes(users, self.plan, key)
+        return users, self.plan.kept(key)
+
+    def _completed(self, connection: sa.Connection, keeper: Found, kept: Plan) -> list[str]:
+        """What a table lacks that is there."""
+        inspector = sa.inspect(connection)
+        key_of(inspector, keeper, kept)
+        _refuse_engine(inspector, keeper, kept)
+        self._refuse_used_status(connection, keeper)
+        wanted = columns(kept) if kept is self.plan else [*columns(kept), *results(kept)]
+        missing = [column for column in wanted if column.name not in keeper.columns]
+        return add_columns(keeper.schema, keeper.name, missing, connection.dialect)
 
     def _uninstall(self, connection: sa.Connection, *, states: bool) -> list[str]:
         with self.database.dialect.schema.schema_lock(connection):
             inspector = sa.inspect(connection)
-            found = find(inspector, self.plan)
-            doomed = [*tracking_names(self.plan.status).values(), *([self.plan.status] if states else [])]
-            present = [name for name in doomed if name in found.columns]
-            if set(doomed) <= set(found.columns):
-                self._land(connection, found)
-            texts = drop_columns(found.schema, found.name, present, connection.dialect)
+            kept = self.plan.kept(())
+            keeper = find(inspector, kept) if kept is self.plan else seek(inspector, kept)
+            texts = [] if keeper is None else self._removed(connection, keeper, states=states)
             self._run(connection, texts)
-            if inspector.has_table(ledger.name):
-                record = record_name(found.schema, found.name, self.plan.status)
+            if keeper is not None and inspector.has_table(ledger.name):
+                record = record_name(keeper.schema, keeper.name, self.plan.status)
                 connection.execute(sa.delete(ledger).where(ledger.c.record == record))
         return texts
+
+    def _removed(self, connection: sa.Connection, keeper: Found, *, states: bool) -> list[str]:
+        """What is taken away; a companion as a whole, where nothing but key and answers would be left."""
+        doomed = [*tracking_names(self.plan).values(), *([self.plan.status] if states else [])]
+        if states and self.plan.companion is not None:
+            key = sa.inspect(connection).get_pk_constraint(keeper.name, schema=keeper.schema)
+            if not keeper.columns.keys() - {*doomed, *key["constrained_columns"], *self.plan.result}:
+                return [_compiled(DropTable(_named(keeper)), connection.dialect)]
+        if set(doomed) <= set(keeper.columns):
+            self._land(connection, keeper)
+        present = [name for name in doomed if name in keeper.columns]
+        return drop_columns(keeper.schema, keeper.name, present, connection.dialect)
 
     def _land(self, connection: sa.Connection, found: Found) -> None:
         """Nothing stays in flight when nothing is left to tell whose it is."""
@@ -116,13 +157,15 @@ class Installing:
 
 def columns(plan: Plan) -> list[sa.Column[Any]]:
     """What is beside the user's columns: constant defaults, so that no engine rewrites the table for them."""
-    names = tracking_names(plan.status)
+    names = tracking_names(plan)
+    more = [] if plan.companion is None else [sa.Column(names[FINGERPRINT], word(32))]
     return [
         sa.Column(plan.status, _exact(20), nullable=False, server_default=State.PENDING.value),
         sa.Column(names["claim"], _exact(LONGEST_TOKEN + 8)),
         sa.Column(names["until"], Moment),
         sa.Column(names["attempts"], sa.Integer, nullable=False, server_default=sa.text("0")),
         sa.Column(names["error"], sa.Text().with_variant(mysql.TEXT(charset="utf8mb4"), "mysql", "mariadb")),
+        *more,
     ]
 
 
@@ -132,10 +175,20 @@ def ddl(plan: Plan, dialect_name: str) -> str:
     dialect = kind(paramstyle="named")  # in which a % in a name is a %
     schema, dot, name = plan.table.partition(".")
     place = (schema, name) if dot else (None, plan.table)
-    statements = [_compiled(CreateTable(ledger, if_not_exists=True), dialect)]
-    return "".join(
-        f"{text};\n\n" for text in [*statements, *add_columns(place[0], place[1], columns(plan), dialect)]
-    )
+    added = add_columns(place[0], place[1], columns(plan), dialect)
+    return "".join(f"{text};\n\n" for text in [_ledger(dialect), *added])
+
+
+def _ledger(dialect: sa.Dialect) -> str:
+    return _compiled(CreateTable(ledger, if_not_exists=True), dialect)
+
+
+def _companion(connection: sa.Connection, users: Found, kept: Plan) -> str:
+    return _compiled(CreateTable(table_of(connection, users, kept, columns(kept))), connection.dialect)
+
+
+def _named(found: Found) -> sa.Table:
+    return sa.Table(found.name, sa.MetaData(), schema=found.schema)
 
 
 def add_columns(

@@ -42,7 +42,8 @@ metadata = sa.MetaData()
 _Text = sa.Text().with_variant(mysql.LONGTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
 
 
-def _word(length: int) -> sa.types.TypeEngine[str]:
+def word(length: int) -> sa.types.TypeEngine[str]:
+    """A text of ours that is compared as it is, with whatever texts the connection makes."""
     exact = mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin")
     return sa.String(length).with_variant(exact, "mysql", "mariadb")
 
@@ -50,10 +51,10 @@ def _word(length: int) -> sa.types.TypeEngine[str]:
 ledger = sa.Table(
     "tickoff_claim",
     metadata,
-    sa.Column("record", _word(200), primary_key=True),
-    sa.Column("token", _word(LONGEST_TOKEN), primary_key=True),
-    sa.Column("kind", _word(10), nullable=False),
-    sa.Column("owner", _word(160), nullable=False),
+    sa.Column("record", word(200), primary_key=True),
+    sa.Column("token", word(LONGEST_TOKEN), primary_key=True),
+    sa.Column("kind", word(10), nullable=False),
+    sa.Column("owner", word(160), nullable=False),
     sa.Column("size", sa.Integer, nullable=False),
     sa.Column("until", Moment, nullable=False),
     sa.Column("keys", _Text, nullable=False),

@@ -33,7 +33,7 @@ class Looking:
         pending = sa.func.max(sa.case((self._rows.pending, 1), else_=0))
         flying = sa.func.max(sa.case((in_flight, 1), else_=0))
         open_ = sa.or_(self._rows.pending, in_flight)
-        query = sa.select(pending, flying, soonest).where(open_, self._rows.record)
+        query = self._rows.everything(pending, flying, soonest).where(open_)
         some_pending, some_flying, wake = connection.execute(query).one()
         seconds = None if wake is None else max(0.0, float(wake))
         return Left(bool(some_pending), bool(some_flying), seconds)
@@ -42,11 +42,11 @@ class Looking:
         """Rows by state."""
         state = (
             sa.func.coalesce(self._shape.status, State.PENDING.value)
-            if self._shape.status.nullable
+            if self._rows.may_be_unsaid
             else self._shape.status
         )
-        query = sa.select(state, sa.func.count()).select_from(self._shape.table)
-        rows = connection.execute(query.where(self._rows.record).group_by(state)).all()
+        query = self._rows.everything(state, sa.func.count()).group_by(state)
+        rows = connection.execute(query).all()
         found: dict[str, int] = {row[0]: row[1] for row in rows}
         return {known: found.get(known.value, 0) for known in State}
 
@@ -63,19 +63,29 @@ class Looking:
         shape = self._shape
         held = sa.and_(ledger.c.record == shape.record, ledger.c.token == shape.claim)
         holder = sa.select(ledger.c.owner).where(held).scalar_subquery()
-        tracked = [shape.status, shape.until, shape.claim, shape.error, holder]
-        query = sa.select(*self._claiming.wanted, *tracked).where(*self._is(key))
+        answers = [shape.table.c[name].label(f"result {name}") for name in shape.plan.result]
+        tracked = [shape.status, shape.until, shape.claim, shape.error, holder, self._rows.changed, *answers]
+        home = shape.users.outerjoin(shape.table, self._rows.together) if shape.apart else shape.table
+        query = (
+            sa.select(*self._claiming.wanted(shape.users), *tracked).select_from(home).where(*self._is(key))
+        )
         found = connection.execute(query).first()
         if found is None:
             return None
-        (record,) = self._claiming.records([tuple(found[:-5])])
-        return _standing(record, found[-5:])
+        (record,) = self._claiming.records([tuple(found[: -len(tracked)])])
+        return _standing(record, found[-len(tracked) :], shape.plan.result)
 
     def sample(self, connection: sa.Connection, size: int) -> tuple[Record, ...]:
         """PENDING rows at random."""
-        query = sa.select(*self._claiming.wanted).where(self._rows.pending, self._rows.record)
+        query = self._rows.everything(*self._claiming.wanted(self._rows.meant)).where(self._rows.pending)
         rows = connection.execute(query.order_by(self._random).limit(size)).all()
         return tuple(self._claiming.records([tuple(row) for row in rows]))
+
+    def changed(self, connection: sa.Connection) -> int:
+        """How many DONE records have another row by now."""
+        done = self._shape.status == State.DONE.value
+        query = sa.select(sa.func.count()).select_from(self._shape.table)
+        return connection.execute(query.where(done, self._rows.users_row(self._rows.changed))).scalar_one()
 
     @property
     def _random(self) -> sa.ColumnElement[Any]:
@@ -89,12 +99,12 @@ class Looking:
         return sa.case((in_flight, sa.func.coalesce(end, own)), else_=own)
 
     def _is(self, key: Key) -> Sequence[sa.ColumnElement[bool]]:
-        pairs = zip(self._shape.key, key, strict=True)
+        pairs = zip(self._shape.users_key, key, strict=True)
         return [column == self._rows.value(column, value) for column, value in pairs]
 
 
-def _standing(record: Record, tracked: Sequence[Any]) -> Standing:
-    state, until, claim, error, owner = tracked
+def _standing(record: Record, tracked: Sequence[Any], results: Sequence[str]) -> Standing:
+    state, until, claim, error, owner, changed, *answers = tracked
     state = State.PENDING.value if state is None else state
     return Standing(
         key=record.key,
@@ -106,6 +116,8 @@ def _standing(record: Record, tracked: Sequence[Any]) -> Standing:
         claim=None if claim == SUSPECT else claim,
         suspect=claim == SUSPECT,
         owner=owner if state == State.IN_FLIGHT else None,
+        answer=dict(zip(results, answers, strict=True)),
+        changed=bool(changed) and state == State.DONE,
     )
 
 

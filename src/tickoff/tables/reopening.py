@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from ..errors import ConfigError
 from .base import Key, State
 from .notes import Notes
 from .rows import CHUNK, Rows
@@ -25,10 +26,23 @@ class Reopening:
         like = [] if error_like is None else [self._shape.error.like(error_like)]
         return [self._shape.status == State.FAILED.value, self._rows.record, *like]
 
-    def done(self, where: sa.ColumnElement[bool], finished_before: Any) -> list[sa.ColumnElement[bool]]:
+    def done(
+        self, where: sa.ColumnElement[bool], finished_before: Any, *, changed: bool
+    ) -> list[sa.ColumnElement[bool]]:
         """DONE before an instant, where the user says."""
         before = [] if finished_before is None else [self._shape.until < finished_before]
-        return [self._shape.status == State.DONE.value, self._rows.record, where, *before]
+        differs = [self._changed] if changed else []
+        users = self._rows.users_row(sa.and_(self._rows.of_users, where, *differs))
+        return [self._shape.status == State.DONE.value, users, *before]
+
+    @property
+    def _changed(self) -> sa.ColumnElement[bool]:
+        if self._shape.fingerprint is None:
+            raise ConfigError(
+                f"changed: {self._shape.plan.table} keeps its states itself, and nothing tells which rows "
+                "were changed; name them by a condition, or keep the states in a companion (companion=True)"
+            )
+        return self._rows.changed
 
     def some(
         self, connection: sa.Connection, conditions: Sequence[sa.ColumnElement[bool]], floor: Key | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -18,6 +19,8 @@ Compare = Callable[[Any, Any], Any]
 
 Columns = list[Sequence[Any]]
 """What is given for some rows, column by column, all of one length."""
+
+_ONE: sa.ColumnElement[int] = sa.literal_column("1")
 
 CHUNK = 500
 """Keys that go into one statement where each is a parameter of its own."""
@@ -36,7 +39,12 @@ class Rows:
         """PENDING; in a column of the user's own, a row that says nothing yet is PENDING too."""
         status = self.shape.status
         said = status == State.PENDING.value
-        return sa.or_(said, status.is_(None)) if status.nullable else said
+        return sa.or_(said, status.is_(None)) if self.may_be_unsaid else said
+
+    @property
+    def may_be_unsaid(self) -> bool:
+        """Whether a row may have no state yet; it is PENDING then."""
+        return bool(self.shape.status.nullable) or self.shape.apart
 
     @property
     def ready(self) -> sa.ColumnElement[bool]:
@@ -57,8 +65,64 @@ class Rows:
     @property
     def record(self) -> sa.ColumnElement[bool]:
         """A row that is meant by the plan, with a key."""
-        nullable = [column.is_not(None) for column in self.key if column.nullable]
+        return self.users_row(self.of_users)
+
+    @property
+    def of_users(self) -> sa.ColumnElement[bool]:
+        """The same, as a condition on the user's table."""
+        nullable = [column.is_not(None) for column in self.shape.users_key if column.nullable]
         return sa.and_(self.shape.where, *nullable)
+
+    def users_row(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+        """The user's row is there and meets a condition.
+
+        Beside a companion each row is looked up by its key: a scalar is, where a database makes of EXISTS
+        a join that walks the user's table.
+        """
+        if not self.shape.apart:
+            return condition
+        there: sa.ColumnElement[bool] = self.in_users(_ONE, condition) == _ONE
+        return there
+
+    def in_users(self, value: sa.ColumnElement[Any], *conditions: sa.ColumnElement[bool]) -> Any:
+        """A value of the user's row that belongs to a row of the companion."""
+        found = sa.select(value).select_from(self.shape.users).where(self.together, *conditions)
+        return found.correlate(self.shape.table).scalar_subquery()
+
+    @property
+    def together(self) -> sa.ColumnElement[bool]:
+        """A row of the user's and one of the companion belong together."""
+        pairs = zip(self.shape.users_key, self.shape.key, strict=True)
+        return sa.and_(*(users == ours for users, ours in pairs))
+
+    @property
+    def fingerprint(self) -> sa.ColumnElement[Any]:
+        """What the user's function sees of a row, but for its key, in a few signs."""
+        shape = self.shape
+        return self.dialect.fingerprint([c for c in shape.columns if c not in set(shape.users_key)])
+
+    @property
+    def changed(self) -> sa.ColumnElement[bool]:
+        """The user's row is another than when it was claimed; where that keeps its state, nothing tells."""
+        if self.shape.fingerprint is None:
+            return sa.false()
+        return self.shape.fingerprint != self.fingerprint
+
+    def everything(self, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+        """All records, those included that have no state yet; the user's columns are those of `meant`."""
+        if not self.shape.apart:
+            return sa.select(*columns).select_from(self.shape.table).where(self.record)
+        meant = self.meant
+        same = [meant.c[column.name] == column for column in self.shape.key]
+        return sa.select(*columns).select_from(meant.outerjoin(self.shape.table, sa.and_(*same)))
+
+    @cached_property
+    def meant(self) -> sa.FromClause:
+        """The user's rows that are records."""
+        if not self.shape.apart:
+            return self.shape.users
+        columns = dict.fromkeys([*self.shape.users_key, *self.shape.columns])
+        return sa.select(*columns).where(self.of_users).subquery("meant")
 
     def ours(self, token: Any) -> sa.ColumnElement[bool]:
         """In flight under this token: the guard of every verdict."""
@@ -73,9 +137,9 @@ class Rows:
         """Parameters for the values of a key, numbered."""
         return [sa.bindparam(f"{prefix}_{i}", type_=column.type) for i, column in enumerate(self.key)]
 
-    def above(self, key: Sequence[Any]) -> sa.ColumnElement[bool]:
-        """Keys after this one."""
-        return self._compared(key, operator.gt)
+    def above(self, key: Sequence[Any], *, users: bool = False) -> sa.ColumnElement[bool]:
+        """Keys after this one, in the user's table or where states are kept."""
+        return self._compared(key, operator.gt, self.shape.users_key if users else self.key)
 
     def below(self, key: Sequence[Any]) -> sa.ColumnElement[bool]:
         """Keys before this one."""
@@ -95,15 +159,16 @@ class Rows:
     def _text(self, column: sa.Column[Any], text: str) -> sa.ColumnElement[Any]:
         return sa.cast(sa.literal(text, sa.Text), column.type)
 
-    def among(self, keys: Sequence[Key]) -> sa.ColumnElement[bool]:
-        """Exactly these keys."""
+    def among(self, keys: Sequence[Key], *, users: bool = False) -> sa.ColumnElement[bool]:
+        """Exactly these keys, in the user's table or where states are kept."""
+        columns = self.shape.users_key if users else self.key
         if self.dialect.takes_arrays:
-            given = self.given([(f"k{i}", column.type) for i, column in enumerate(self.key)], "among")
+            given = self.given([(f"k{i}", column.type) for i, column in enumerate(columns)], "among")
             bound = given.params(columns_of(keys, "k"))
-            return sa.tuple_(*self.key).in_(bound)
-        if len(self.key) == 1:
-            return self.key[0].in_([key[0] for key in keys])
-        return sa.tuple_(*self.key).in_([tuple(key) for key in keys])
+            return sa.tuple_(*columns).in_(bound)
+        if len(columns) == 1:
+            return columns[0].in_([key[0] for key in keys])
+        return sa.tuple_(*columns).in_([tuple(key) for key in keys])
 
     def given(self, columns: Sequence[tuple[str, Any]], name: str) -> sa.Select[Any]:
         """Arrays in the parameters of these names, as rows."""
@@ -128,19 +193,30 @@ class Rows:
     @property
     def hint(self) -> str:
         """MySQL would scan a small table, and wait for every row that somebody holds locked."""
-        if self.dialect.name != "mysql" or not self.shape.index:
+        return self._forced(self.shape.index)
+
+    @property
+    def users_hint(self) -> str:
+        """The same for the user's table, where it is walked by its key."""
+        return self._forced(self.shape.users_index)
+
+    def _forced(self, index: str | None) -> str:
+        if self.dialect.name != "mysql" or not index:
             return ""
-        return f"FORCE INDEX ({mysql.dialect().identifier_preparer.quote(self.shape.index)})"
+        return f"FORCE INDEX ({mysql.dialect().identifier_preparer.quote(index)})"
 
     @property
     def _locked_table(self) -> sa.Table | None:
         return self.shape.table if self.dialect.name == "postgresql" else None
 
-    def _compared(self, key: Sequence[Any], by: Compare) -> sa.ColumnElement[bool]:
-        bounds = [self.value(column, value) for column, value in zip(self.key, key, strict=True)]
+    def _compared(
+        self, key: Sequence[Any], by: Compare, columns: Sequence[sa.Column[Any]] = ()
+    ) -> sa.ColumnElement[bool]:
+        compared = columns or self.key
+        bounds = [self.value(column, value) for column, value in zip(compared, key, strict=True)]
         if len(bounds) > 1 and self.dialect.name == "mysql":
-            return _spelt_out(list(zip(self.key, bounds, strict=True)), by)
-        return cast("sa.ColumnElement[bool]", by(_row(self.key), _row(bounds)))
+            return _spelt_out(list(zip(compared, bounds, strict=True)), by)
+        return cast("sa.ColumnElement[bool]", by(_row(compared), _row(bounds)))
 
 
 def _row(parts: Sequence[Any]) -> Any:

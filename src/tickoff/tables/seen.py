@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -53,3 +54,7 @@ class Standing:
     suspect: bool
     owner: str | None
     """Who holds it, while IN_FLIGHT."""
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    """What stands in the result columns."""
+    changed: bool = False
+    """DONE, and its row is another since it was claimed: told of records in a companion only."""

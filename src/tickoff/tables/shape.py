@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +11,14 @@ import sqlalchemy as sa
 from ..errors import ConfigError
 from .base import Plan, State
 from .dialects import Moment
+from .finding import Found, find, key_of, listed, missing_column, quietly, seek
 from .ledger import record_name
 
 TRACKING = ("claim", "until", "attempts", "error")
 """Suffixes of the columns beside the column of states."""
+
+FINGERPRINT = "fingerprint"
+"""That of one more in a companion: what the user's row was like when it was claimed."""
 
 INSTALL = "run: tickoff records install"
 
@@ -28,9 +30,10 @@ _LONGEST_COLUMN: dict[str, tuple[int, Callable[[str], int]]] = {
 """What a database allows in a column's name, and how it measures: PostgreSQL cuts what is longer."""
 
 
-def tracking_names(status: str) -> dict[str, str]:
-    """The tracking columns of a column of states, by what they are for."""
-    return {suffix: f"{status}_{suffix}" for suffix in TRACKING}
+def tracking_names(plan: Plan) -> dict[str, str]:
+    """The tracking columns beside the column of states, by what they are for."""
+    suffixes = TRACKING if plan.companion is None else (*TRACKING, FINGERPRINT)
+    return {suffix: f"{plan.status}_{suffix}" for suffix in suffixes}
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,14 @@ class Shape:
     record: str
     """What the ledger calls it."""
     table: sa.Table
+    """Where states are kept: the user's table, or its companion."""
     key: tuple[sa.Column[Any], ...]
-    """In the order of the index that makes it unique."""
+    """Of that table, in the order of the index that makes it unique."""
     index: str | None
+    users: sa.Table
+    """The user's table."""
+    users_key: tuple[sa.Column[Any], ...]
+    users_index: str | None
     columns: tuple[sa.Column[Any], ...]
     """What the user's function gets."""
     status: sa.Column[Any]
@@ -51,6 +59,12 @@ class Shape:
     until: sa.Column[Any]
     attempts: sa.Column[Any]
     error: sa.Column[Any]
+    fingerprint: sa.Column[Any] | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether states are kept in a companion, in which a new row has none yet."""
+        return self.table is not self.users
 
     @property
     def where(self) -> sa.ColumnElement[bool]:
@@ -65,133 +79,41 @@ def condition(where: str | sa.ColumnElement[bool] | None) -> sa.ColumnElement[bo
     return sa.text(f"({where})") if isinstance(where, str) else where  # type: ignore[return-value]  # works as one
 
 
-@dataclass(frozen=True)
-class Found:
-    """A user's table before anything is asked of it."""
-
-    name: str
-    schema: str | None
-    columns: dict[str, dict[str, Any]]
-    """As the inspector tells of them."""
-
-
-def find(inspector: sa.Inspector, plan: Plan) -> Found:
-    """The table by its name, or `schema.name`; refused when it is none."""
-    places: list[tuple[str | None, str]] = [(None, plan.table)]
-    schema, dot, name = plan.table.partition(".")
-    if dot:
-        places.append((schema, name))
-    for schema_, name_ in places:
-        if inspector.has_table(name_, schema=schema_):
-            _refuse_view(inspector, plan, schema_, name_)
-            with _quietly():
-                columns = inspector.get_columns(name_, schema=schema_)
-            return Found(name_, schema_, {column["name"]: dict(column) for column in columns})
-    raise ConfigError(_missing_table(inspector, plan, *places[-1]))
-
-
 def shape_of(connection: sa.Connection, plan: Plan) -> Shape:
-    """The plan in this database; refused where the table is not as it must be."""
+    """The plan in this database; refused where the tables are not as they must be."""
     refuse_long_names(connection.dialect, plan)
     inspector = sa.inspect(connection)
     found = find(inspector, plan)
-    index, key = key_of(inspector, found, plan)
-    _refuse_missing_columns(found, plan, key)
-    _refuse_clashes(plan, key)
-    _refuse_bad_status(found, plan)
-    _refuse_untracked(inspector, found, plan)
-    table = _reflected(connection, found, plan)
-    chosen = _chosen(found, plan, key)
-    names = tracking_names(plan.status)
+    users_index, users_key = key_of(inspector, found, plan)
+    _refuse_missing_columns(found, plan, users_key)
+    refuse_clashes(found, plan, users_key)
+    kept = plan.kept(users_key)
+    keeper = found if kept is plan else seek(inspector, kept)
+    if keeper is None:
+        raise ConfigError(f"the companion {kept.table} of {plan.table} is not there; {INSTALL}")
+    index, key = key_of(inspector, keeper, kept)
+    _refuse_bad_status(keeper, kept)
+    _refuse_untracked(inspector, keeper, kept)
+    table = _reflected(connection, keeper, kept)
+    users = table if kept is plan else _reflected(connection, found)
     return Shape(
         plan=plan,
-        record=record_name(found.schema, found.name, plan.status),
+        record=record_name(keeper.schema, keeper.name, plan.status),
         table=table,
         key=tuple(table.c[name] for name in key),
         index=index,
-        columns=tuple(table.c[name] for name in chosen),
+        users=users,
+        users_key=tuple(users.c[name] for name in key),
+        users_index=users_index,
+        columns=tuple(users.c[name] for name in _chosen(found, plan, users_key)),
         status=table.c[plan.status],
-        **{suffix: table.c[names[suffix]] for suffix in TRACKING},
+        **{suffix: table.c[name] for suffix, name in tracking_names(plan).items()},
     )
-
-
-def key_of(inspector: sa.Inspector, found: Found, plan: Plan) -> tuple[str | None, tuple[str, ...]]:
-    """The index that makes the key unique, and the key's columns in its order."""
-    candidates = _unique_indexes(inspector, found)
-    if not plan.key:
-        if not candidates or not candidates[0].primary:
-            raise ConfigError(f"key: the table {plan.table} has no primary key; name a unique key with key=")
-        return candidates[0].name, candidates[0].columns
-    unknown = [name for name in plan.key if name not in found.columns]
-    if unknown:
-        raise ConfigError(_missing_column("key", unknown[0], found, plan))
-    fitting = [candidate for candidate in candidates if sorted(candidate.columns) == sorted(plan.key)]
-    if not fitting:
-        raise ConfigError(
-            f"key={_listed(plan.key)} has no unique index on {plan.table}, so two rows may share it and no "
-            f"claim is quick; run: CREATE UNIQUE INDEX … ON {plan.table} ({', '.join(plan.key)})"
-        )
-    for name in plan.key:
-        if found.columns[name]["nullable"] and not fitting[0].primary:
-            raise ConfigError(
-                f"key={name} may be NULL in {plan.table}, and such rows cannot be told apart; "
-                "make the column NOT NULL, or use another key"
-            )
-    return fitting[0].name, fitting[0].columns
-
-
-@dataclass(frozen=True)
-class _Unique:
-    name: str | None
-    columns: tuple[str, ...]
-    primary: bool = False
-
-
-def _unique_indexes(inspector: sa.Inspector, found: Found) -> list[_Unique]:
-    """The primary key first; indexes on parts of the rows or of the values make nothing unique."""
-    place = (found.name, found.schema)
-    primary = inspector.get_pk_constraint(*place)
-    uniques: list[_Unique] = []
-    if primary["constrained_columns"]:
-        mysql = inspector.dialect.name in {"mysql", "mariadb"}
-        name = "PRIMARY" if mysql else primary.get("name")
-        uniques.append(_Unique(name, tuple(primary["constrained_columns"]), primary=True))
-    with _quietly():
-        for index in inspector.get_indexes(*place):
-            columns = index["column_names"]
-            if index["unique"] and None not in columns and not _partial(index.get("dialect_options", {})):
-                uniques.append(_Unique(index["name"], tuple(str(name) for name in columns)))
-        uniques += [
-            _Unique(constraint["name"], tuple(constraint["column_names"]))
-            for constraint in inspector.get_unique_constraints(*place)
-        ]
-    return uniques
-
-
-def _partial(options: dict[str, Any]) -> bool:
-    return any(name.endswith(("_where", "_length")) and value for name, value in options.items())
-
-
-def _refuse_view(inspector: sa.Inspector, plan: Plan, schema: str | None, name: str) -> None:
-    if name in inspector.get_table_names(schema=schema):
-        return
-    views = inspector.get_view_names(schema=schema)
-    kind = "a view" if name in views else "no ordinary table"
-    raise ConfigError(f"table={plan.table!r} is {kind}; name the table that its rows are kept in")
-
-
-def _missing_table(inspector: sa.Inspector, plan: Plan, schema: str | None, name: str) -> str:
-    try:
-        near = difflib.get_close_matches(name, inspector.get_table_names(schema=schema), n=3, cutoff=0.5)
-    except sa.exc.DBAPIError:  # no such schema
-        near = []
-    hint = f"did you mean {' or '.join(near)}?" if near else "check the name and the database"
-    return f"table={plan.table!r} is not there; {hint}"
 
 
 def refuse_long_names(dialect: sa.Dialect, plan: Plan) -> None:
     """Refuse names that this database would cut, or refuse halfway, once ours are made of them."""
-    longest = max(tracking_names(plan.status).values(), key=len)
+    longest = max(tracking_names(plan).values(), key=len)
     limit, measured = _LONGEST_COLUMN.get(dialect.name, (len(longest), len))
     if measured(longest) > limit:
         raise ConfigError(
@@ -201,28 +123,28 @@ def refuse_long_names(dialect: sa.Dialect, plan: Plan) -> None:
 
 
 def _refuse_missing_columns(found: Found, plan: Plan, key: Sequence[str]) -> None:
-    fields = {"key": key, "result": plan.result, "columns": plan.columns or ()}
+    results = () if plan.companion else plan.result
+    fields = {"key": key, "result": results, "columns": plan.columns or ()}
     for field, names in fields.items():
         for name in names:
             if name not in found.columns:
-                raise ConfigError(_missing_column(field, name, found, plan))
+                raise ConfigError(missing_column(field, name, found, plan))
 
 
-def _missing_column(field: str, name: str, found: Found, plan: Plan) -> str:
-    near = difflib.get_close_matches(name, found.columns, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(found.columns)}"
-    return f"{field}: the table {plan.table} has no column {name!r}; {hint}"
-
-
-def _refuse_clashes(plan: Plan, key: Sequence[str]) -> None:
+def refuse_clashes(found: Found, plan: Plan, key: Sequence[str]) -> None:
     """A result that goes into a key or a tracking column would undo what keeps records apart."""
-    own = {plan.status, *tracking_names(plan.status).values()}
+    own = {plan.status, *tracking_names(plan).values()}
     for name in plan.result:
         if name in own or name in key:
             what = "the key" if name in key else "Tickoff's own"
             raise ConfigError(f"result: the column {name!r} is {what}; name another column for the result")
+        if plan.companion and name in found.columns:
+            raise ConfigError(
+                f"result: {plan.table} has a column {name!r}, and beside a companion it is only read; "
+                "name a column that the companion shall have"
+            )
     if len(set(plan.result)) < len(plan.result):
-        raise ConfigError(f"result={_listed(plan.result)} names a column twice; name each once")
+        raise ConfigError(f"result={listed(plan.result)} names a column twice; name each once")
 
 
 def _refuse_bad_status(found: Found, plan: Plan) -> None:
@@ -253,10 +175,10 @@ def refuse_type(plan: Plan, kind: Any) -> None:
 
 
 def _refuse_untracked(inspector: sa.Inspector, found: Found, plan: Plan) -> None:
-    wanted = [plan.status, *tracking_names(plan.status).values()]
+    wanted = [plan.status, *tracking_names(plan).values(), *plan.result]
     missing = [name for name in wanted if name not in found.columns]
     if missing:
-        raise ConfigError(f"the table {plan.table} has no {_listed(missing)} to keep track in; {INSTALL}")
+        raise ConfigError(f"the table {plan.table} has no {listed(missing)} to keep track in; {INSTALL}")
     if not inspector.has_table("tickoff_claim"):
         raise ConfigError(f"the table tickoff_claim is missing in the database of {plan.table}; {INSTALL}")
 
@@ -265,29 +187,23 @@ def _chosen(found: Found, plan: Plan, key: Sequence[str]) -> list[str]:
     """The columns for the user's function: the key's and those asked for, or all but ours."""
     if plan.columns is not None:
         return list(dict.fromkeys([*key, *plan.columns]))
-    own = {plan.status, *tracking_names(plan.status).values()}
+    own = set() if plan.companion else {plan.status, *tracking_names(plan).values()}
     return [name for name in found.columns if name not in own or name in key]
 
 
-def _reflected(connection: sa.Connection, found: Found, plan: Plan) -> sa.Table:
-    until = sa.Column(tracking_names(plan.status)["until"], Moment)
-    with _quietly():
+def _reflected(connection: sa.Connection, found: Found, tracked: Plan | None = None) -> sa.Table:
+    """The table, with its states where it keeps some."""
+    known = [] if tracked is None else [sa.Column(tracking_names(tracked)["until"], Moment)]
+    with quietly():
         table = sa.Table(
-            found.name, sa.MetaData(), until, schema=found.schema, autoload_with=connection, resolve_fks=False
+            found.name,
+            sa.MetaData(),
+            *known,
+            schema=found.schema,
+            autoload_with=connection,
+            resolve_fks=False,
         )
     for column in table.columns:
         if isinstance(column.type, sa.JSON):
             column.type.none_as_null = True  # no result is no value, not a JSON null
     return table
-
-
-class _quietly(warnings.catch_warnings):  # noqa: N801 - reads as a statement
-    """Columns and indexes of exotic kinds are nothing to warn of: they are not ours."""
-
-    def __enter__(self) -> Any:
-        super().__enter__()
-        warnings.simplefilter("ignore", sa.exc.SAWarning)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)

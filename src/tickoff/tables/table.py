@@ -16,9 +16,10 @@ from ..errors import ConfigError
 from ..stores.sql.engines import EngineSource
 from ..stores.sql.store import in_one_line
 from .base import Batch, Key, News, Plan, Record, Settled, State, Swept, Verdict
+from .beside import ClaimingBeside
 from .claiming import Claiming
 from .database import Database
-from .installing import Installing
+from .installing import Installing, ddl
 from .keys import typed
 from .ledger import Kind, ledger
 from .looking import Looking
@@ -58,10 +59,18 @@ class SqlRecordTable:
         self._found = None
         return Installing(self._database, self.plan).install()
 
+    def ddl(self) -> list[str]:
+        """The statements for a table that has nothing yet."""
+        if self.plan.companion is not None:
+            return Installing(self._database, self.plan).ddl()
+        return ddl(self.plan, self._database.address.partition("://")[0]).split(";\n\n")[:-1]
+
     def uninstall(self, *, states: bool = False) -> list[str]:
         """Put records in flight back, and take the tracking columns away."""
         self._found = None
-        return Installing(self._database, self.plan).uninstall(states=states)
+        statements = Installing(self._database, self.plan).uninstall(states=states)
+        self._database.close()  # after a DROP, psycopg has a session forget what was prepared in it
+        return statements
 
     def claim(self, token: str, owner: str, limit: int, ttl: float, floor: Key | None = None) -> Batch:
         """Claim the next PENDING rows above the floor."""
@@ -119,15 +128,23 @@ class SqlRecordTable:
         return self._reopen(reopening, reopening.failed(error_like))
 
     def reopen(
-        self, where: str | sa.ColumnElement[bool] | None = None, finished_before: datetime | None = None
+        self,
+        where: str | sa.ColumnElement[bool] | None = None,
+        finished_before: datetime | None = None,
+        *,
+        changed: bool = False,
     ) -> int:
         """DONE → PENDING."""
         before = self._database.dialect.moment(finished_before) if finished_before is not None else None
         reopening = self._steps.reopening
         with _refused(where):
-            wanted = reopening.done(condition(where), before)
+            wanted = reopening.done(condition(where), before, changed=changed)
             self._write(self._steps.passes.begin)
             return self._reopen(reopening, wanted)
+
+    def changed(self) -> int:
+        """How many DONE records have another row by now."""
+        return self._database.read(self._steps.looking.changed)
 
     def pass_name(self) -> str:
         """Which pass this is."""
@@ -241,7 +258,7 @@ class _Steps:
 
     @cached_property
     def claiming(self) -> Claiming:
-        return Claiming(self.rows, self.database)
+        return (ClaimingBeside if self.rows.shape.apart else Claiming)(self.rows, self.database)
 
     @cached_property
     def settling(self) -> Settling:

@@ -111,7 +111,10 @@ def _why(standing: Standing) -> str:
     until = "-" if standing.until is None else f"{standing.until:%Y-%m-%d %H:%M:%S} UTC"
     match standing.state:
         case "DONE":
-            return f"done at {until}"
+            changed = (
+                "; the row was changed since, tickoff records reopen --changed works it" * standing.changed
+            )
+            return f"done at {until}{changed}"
         case "FAILED":
             return f"given up at {until}; tickoff records retry makes it PENDING again"
         case "IN_FLIGHT":

@@ -47,15 +47,18 @@ def retry(name: str, error: str | None, app: str | None, *, as_json: bool) -> No
 @click.command(short_help="Make DONE rows PENDING again: they are worked and paid anew.")
 @name_argument
 @click.option("--where", metavar="SQL", help="Only rows that meet this condition.")
+@click.option("--changed", is_flag=True, help="Only rows that were changed since; needs a companion.")
 @click.option("--all", "everything", is_flag=True, help="All rows; needed where no condition is given.")
 @app_option
 @json_option
-def reopen(name: str, where: str | None, app: str | None, *, everything: bool, as_json: bool) -> None:
+def reopen(
+    name: str, where: str | None, app: str | None, *, changed: bool, everything: bool, as_json: bool
+) -> None:
     """Make NAME's DONE rows PENDING again; their results stay until they are overwritten."""
-    if (where is None) is not everything:
-        raise click.UsageError("every row is worked and paid again: give --where SQL, or --all")
+    if (where is not None or changed) is everything:
+        raise click.UsageError("every row is worked and paid again: give --where SQL, --changed, or --all")
     with opened(app, name) as records:
-        count = records.reopen(where)
+        count = records.reopen(where, changed=changed)
     say({"reopened": count}, f"{count} rows are PENDING again", as_json=as_json)
 
 

@@ -28,12 +28,18 @@ def dry_run(records: Records, *, as_json: bool) -> None:
     told: dict[str, Any] = {
         "job": job.name,
         "table": job.plan.table,
+        "companion": job.plan.companion,
         "states": {str(state): count for state, count in counts.items()},
         "calls": calls,
+        "changed": records.table.changed() if job.plan.companion else None,
         "sql": records.table.statements(),
     }
     states = ", ".join(f"{count} {state}" for state, count in told["states"].items())
     lines = [f"{job.name}: {job.plan.table} has {states}; {calls} calls would be made, none is now"]
+    if told["changed"]:
+        lines.append(
+            f"{told['changed']} DONE rows were changed since; tickoff records reopen --changed works them"
+        )
     say(told, "\n".join([*lines, *told["sql"]]), as_json=as_json)
 
 
