@@ -210,3 +210,14 @@ def test_a_run_that_is_terminated_gives_back_what_it_has_and_says_so(
     assert running.returncode == 128 + 15
     assert "stopped before the end" in said
     assert {state for (state,) in sql(tmp_path, "SELECT status FROM contacts")} == {"DONE", "PENDING"}
+
+
+def test_ls_of_the_fleet_names_the_job_and_its_last_sweep(shop: Shop, tickoff: Shop, tmp_path: Path) -> None:
+    """From any machine, without the application; the sweep itself is no job of the user's."""
+    shop("install", "enrich")
+    shop("run", "enrich")
+    told = tickoff("ls", "--url", f"sqlite:///{tmp_path}/shop.db").stdout
+    assert "RECORDS" in told
+    assert "enrich" in told
+    assert "ago: ok" in told
+    assert "sweep:" not in told

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import sqlalchemy as sa
 
 from tickoff import Tickoff
 from tickoff.errors import ConfigError, LeaseLost, TickoffError
@@ -85,6 +87,39 @@ def test_jobs_locks_and_servers_are_seen_from_a_machine_without_the_code(
         assert "ended ok" in person.explain("often", often_.last.tick).text
     gone = person.status()
     assert (len(gone.jobs), gone.servers, gone.locks) == (2, (), ())
+
+
+def test_records_are_seen_with_who_works_them_and_how_fast(tmp_path: Path) -> None:
+    """By their own name, not by that of their sweep; how much is left, only their table tells."""
+    url, free = f"sqlite:///{tmp_path}/shop.db", threading.Event()
+    server, person = Tickoff(url), Tickoff(url)
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE contacts (id integer PRIMARY KEY)")
+        connection.exec_driver_sql("INSERT INTO contacts VALUES (1), (2), (3)")
+
+    @server.each("contacts", status="status", concurrency=2)
+    def enrich(contact: object) -> None:
+        free.wait(30)
+
+    server.records("enrich").table.install()
+    with server:
+        eventually(lambda: any(one.swept and one.in_flight for one in person.status().records))
+        status = person.status()
+        (seen,) = status.records
+        assert (seen.name, seen.servers, seen.in_flight, seen.paused) == ("enrich", 1, 3, None)
+        assert seen.swept is not None
+        assert seen.swept.outcome is Outcome.OK
+        assert (status.jobs, status.locks) == ((), ())
+        server.records("enrich").pause("the provider is dear")
+        (paused,) = person.status().records
+        assert paused.paused is not None
+        assert paused.paused.why == "the provider is dear"
+        with pytest.raises(ConfigError, match="enrich is a job over records; its commands are those of"):
+            person.pause("enrich", "a mistake")
+        free.set()
+    for jobs in (server, person):
+        jobs.close()
 
 
 def test_a_leader_is_seen_with_who_leads_and_who_could(server: Tickoff, person: Tickoff) -> None:

@@ -14,8 +14,17 @@ from ..model import RUNS_KEPT, Answer
 from ..names import check_name, full_name
 from ..operating.doctor import Diagnosis, diagnose
 from ..operating.explain import Case, Explanation
+from ..operating.past import PastRun, history_of
 from ..operating.roster import Listed, Roster, call_roll
-from ..operating.status import JobStatus, PastRun, Status, hidden, history_of, job_status, status_of
+from ..operating.status import (
+    Boards,
+    JobStatus,
+    Status,
+    hidden,
+    job_status,
+    status_of,
+)
+from ..records.names import jobs_among, names_of
 from ..schedules.schedule import Schedule
 from ..ticks.events import Kind, Listener
 from ..ticks.presence import Carried, carried, led
@@ -27,12 +36,16 @@ class Operating(Serving):
     """Questions and orders; every answer is a frozen dataclass."""
 
     def status(self) -> Status:
-        """All jobs and how they stand, who leads, the locks that are held, the servers that are there."""
+        """All jobs and how they stand, who leads, the locks that are held, the servers that are there.
+
+        Of jobs over records it tells who works them and how fast; how much is left, only `records` tells.
+        """
         store, roster = self._ready().store, self._roster()
         names = {name for name in store.names(self._prefix) if not hidden(name)}
         answers = store.read(sorted(names | set(roster.all)))
         now = answers[0].now if answers else store.now()
-        return status_of(roster, answers, self._prefix, store.address, now)
+        boards = self._boards(jobs_among(names, self._prefix))
+        return status_of(roster, answers, boards, self._prefix, store.address, now)
 
     def history(self, name: str, limit: int = 20) -> tuple[PastRun, ...]:
         """The latest runs of a job, newest first."""
@@ -147,9 +160,21 @@ class Operating(Serving):
             )
         return full, answer, roster
 
+    def _boards(self, jobs: set[str]) -> Boards:
+        """What the servers say of the jobs over records, those that this program knows itself included."""
+        from ..records.progress import read_report  # which needs SQLAlchemy
+
+        notes = self._ready().store.notes
+        return {
+            job: [read_report(note) for note in notes(names_of(job, self._full).board)]
+            for job in jobs | set(self.record_names())
+        }
+
     def _unknown(self, name: str, roster: Roster) -> str:
         names = set(roster.all) | set(self._ready().store.names(self._prefix))
         known = sorted(full.removeprefix(self._prefix) for full in names if not hidden(full))
+        if name in self._record_jobs or name in jobs_among(names, self._prefix):
+            return f"{name} is a job over records; its commands are those of: tickoff records"
         near = get_close_matches(name, known, 1)
         if near:
             return f"there is no job {name!r}; did you mean {near[0]!r}?"

@@ -9,7 +9,7 @@ import click
 from .opening import as_text, fleet, fleet_options, json_option, name_argument
 
 if TYPE_CHECKING:
-    from ..operating.status import PastRun
+    from ..operating.past import PastRun
 
 
 @click.command(short_help="Show the last runs of a job.")

@@ -10,14 +10,22 @@ import click
 from .opening import as_text, fleet, fleet_options, json_option
 
 if TYPE_CHECKING:
-    from ..operating.status import Holding, JobStatus, LeaderStatus, LockStatus, Paused, Status
+    from ..operating.status import (
+        Holding,
+        JobStatus,
+        LeaderStatus,
+        LockStatus,
+        Paused,
+        RecordStatus,
+        Status,
+    )
 
 
-@click.command(short_help="List jobs, how they stand, leaders, and locks that are held.")
+@click.command(short_help="List jobs, how they stand, leaders, records, and locks that are held.")
 @fleet_options
 @json_option
 def ls(url: str | None, namespace: str | None, app: str | None, as_json: bool) -> None:
-    """List jobs: schedule, last run, next tick, who is at work; who leads; and the locks that are held."""
+    """List jobs: schedule, last run, next tick, who is at work; leaders; records; locks that are held."""
     with fleet(url, namespace, app) as jobs:
         status = jobs.status()
     click.echo(as_text(status) if as_json else "\n".join(_page(status)))
@@ -34,6 +42,8 @@ def _page(status: Status) -> list[str]:
         lines += ["", *_jobs(status)]
     if status.leaders:
         lines += ["", *_named("LEADER", [(one.name, _lead(one, status.at)) for one in status.leaders])]
+    if status.records:
+        lines += ["", *_named("RECORDS", [(one.name, _worked(one, status.at)) for one in status.records])]
     if status.locks:
         lines += ["", *_named("LOCK", [(lock.name, [_held(lock, status.at)]) for lock in status.locks])]
     return lines
@@ -124,6 +134,22 @@ def _lead(leader: LeaderStatus, at: datetime) -> list[str]:
     if leader.differing:
         told.append(_differ())
     told.append(f"{counted(leader.servers, 'server')} can lead" if leader.servers else _nobody())
+    return told
+
+
+def _worked(records: RecordStatus, at: datetime) -> list[str]:
+    """How much is left is not told here: that takes a look at the table."""
+    from ..operating.words import counted
+    from .paint import paint
+
+    rate = f"{records.rate:,.1f}/s, {records.in_flight:,} in flight"
+    told = [f"worked by {counted(records.servers, 'server')}: {rate}" if records.servers else _nobody()]
+    if records.held:
+        told.append(paint(records.held, "yellow"))
+    if records.paused:
+        told.append(_pause(records.paused))
+    if records.swept:
+        told.append(f"swept {_ago(at - records.swept.at)}: {records.swept.outcome}")
     return told
 
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from ..model import RUNS_KEPT, Entry, Outcome, Run, moment
 from ..ticks.presence import Server
 from .fate import Fate, Kind, fate_of
+from .past import PastRun, past
 from .roster import Listed
-from .status import PastRun, past
 from .words import clock, counted, here, length, server, time_of_day
 
 _SETTLING = 2000

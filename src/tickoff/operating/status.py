@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from ..model import Answer, Entry, Outcome, Run, instant, moment
+from ..model import Answer, Entry, Outcome, instant, moment
+from ..records.names import Names, names_of
 from .fate import crash_of
 from .roster import Listed, Roster
+
+if TYPE_CHECKING:
+    from ..records.progress import Report
+
+Boards = Mapping[str, Sequence["Report"]]
+"""The jobs over records, and what the servers that work them say."""
 
 _OWN = "tickoff."
 """Names of our own, which are no business of the user's, begin with it after their namespace."""
@@ -75,6 +83,20 @@ class LeaderStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordStatus:
+    """A job over records: who works it, and how fast. How much is left, its table tells."""
+
+    name: str
+    servers: int
+    in_flight: int
+    rate: float
+    held: str
+    """Why calls wait, empty when none do."""
+    swept: Ended | None
+    paused: Paused | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LockStatus:
     """A name without a schedule that somebody holds."""
 
@@ -101,24 +123,9 @@ class Status:
     store: str
     jobs: tuple[JobStatus, ...]
     leaders: tuple[LeaderStatus, ...]
+    records: tuple[RecordStatus, ...]
     locks: tuple[LockStatus, ...]
     servers: tuple[ServerStatus, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastRun:
-    """A line of a job's history."""
-
-    tick: datetime
-    outcome: Outcome
-    owner: str
-    started: datetime | None
-    ended: datetime
-    seconds: float
-    fence: int
-    attempt: int
-    manual: bool
-    error: str
 
 
 def hidden(name: str) -> bool:
@@ -126,9 +133,15 @@ def hidden(name: str) -> bool:
     return name.startswith(_OWN) or f":{_OWN}" in name
 
 
-def status_of(roster: Roster, answers: Iterable[Answer], prefix: str, store: str, now: int) -> Status:
+def status_of(
+    roster: Roster, answers: Iterable[Answer], boards: Boards, prefix: str, store: str, now: int
+) -> Status:
     """All there is, from what the servers tell and what the store keeps; the prefix is left out of names."""
     entries = {a.entry.name: a.entry for a in answers if not hidden(a.entry.name)}
+    records = [_record_status(job, boards[job], entries, prefix, now) for job in sorted(boards)]
+    for job in boards:
+        for name in astuple(_names(job, prefix)):
+            entries.pop(name, None)
     scheduled = {name for name, entry in entries.items() if entry.scheduled} | set(roster.jobs)
     jobs = [
         job_status(name, entries.get(name, Entry(name=name)), roster.jobs.get(name), prefix, now)
@@ -148,6 +161,7 @@ def status_of(roster: Roster, answers: Iterable[Answer], prefix: str, store: str
         store=store,
         jobs=tuple(jobs),
         leaders=tuple(leaders),
+        records=tuple(records),
         locks=tuple(locks),
         servers=_servers(roster),
     )
@@ -180,28 +194,24 @@ def _leader_status(name: str, entry: Entry, listed: Listed, prefix: str, now: in
     )
 
 
-def history_of(runs: Sequence[Run], entry: Entry, now: int) -> tuple[PastRun, ...]:
-    """The lines of a history, with the crash that nobody wrote down yet."""
-    crash = crash_of(entry, now)
-    if crash is not None and all((run.tick, run.fence) != (crash.tick, crash.fence) for run in runs):
-        runs = sorted([*runs, crash], key=lambda run: (run.tick, run.fence), reverse=True)
-    return tuple(past(run) for run in runs)
-
-
-def past(run: Run) -> PastRun:
-    """A line of a history in the words of users."""
-    return PastRun(
-        tick=moment(run.tick),
-        outcome=run.outcome,
-        owner=run.owner,
-        started=instant(run.started),
-        ended=moment(run.ended),
-        seconds=max(0, run.ended - run.started) / 1000 if run.started else 0.0,
-        fence=run.fence,
-        attempt=run.attempt,
-        manual=run.manual,
-        error=run.error,
+def _record_status(
+    job: str, reports: Sequence[Report], entries: Mapping[str, Entry], prefix: str, now: int
+) -> RecordStatus:
+    names = _names(job, prefix)
+    sweep, board = (entries.get(name, Entry(name=name)) for name in (names.sweep, names.board))
+    return RecordStatus(
+        name=job,
+        servers=sum(report.alive for report in reports),
+        in_flight=sum(report.in_flight for report in reports),
+        rate=sum(report.rate for report in reports),
+        held=next((report.held for report in reports if report.held), ""),
+        swept=_ended(sweep, now),
+        paused=_paused(board),
     )
+
+
+def _names(job: str, prefix: str) -> Names:
+    return names_of(job, lambda name: prefix + name)
 
 
 def _ended(entry: Entry, now: int) -> Ended | None:

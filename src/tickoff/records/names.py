@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -18,6 +18,15 @@ class Names:
     """The sweep is raced for under it."""
 
 
+_BOARD, _PROVIDER, _SWEEP = "records:", "provider:", "sweep:"
+
+
 def names_of(job: str, full: Callable[[str], str]) -> Names:
     """The names for a job; `full` puts the namespace in front."""
-    return Names(full(f"records:{job}"), full(f"provider:{job}"), full(f"sweep:{job}"))
+    return Names(full(f"{_BOARD}{job}"), full(f"{_PROVIDER}{job}"), full(f"{_SWEEP}{job}"))
+
+
+def jobs_among(names: Iterable[str], prefix: str) -> set[str]:
+    """The jobs over records that a store keeps something of: each is swept, and may be steered."""
+    begins = (f"{prefix}{_BOARD}", f"{prefix}{_SWEEP}")
+    return {name.removeprefix(begin) for name in names for begin in begins if name.startswith(begin)}

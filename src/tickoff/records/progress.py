@@ -36,6 +36,11 @@ class Report:
     held: str = ""
     """Why its calls wait: what the provider asked for, or that it is down."""
 
+    @property
+    def alive(self) -> bool:
+        """Whether it works; one that said goodbye would repeat nothing."""
+        return self.repeat > 0
+
     def text(self) -> str:
         """As it is posted."""
         said = asdict(self)

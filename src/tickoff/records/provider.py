@@ -157,5 +157,5 @@ class Provider:
 
 
 def _alive(notes: Sequence[Note]) -> int:
-    """How many servers work; those that said goodbye would repeat nothing."""
-    return sum(read_report(note).repeat > 0 for note in notes)
+    """How many servers work."""
+    return sum(read_report(note).alive for note in notes)
