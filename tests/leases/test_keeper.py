@@ -25,6 +25,7 @@ class CountingStore(MemoryStore):
         super().__init__()
         self.batches: list[list[str]] = []
         self.down = False
+        self.closed_meanwhile = False
         self.limits: list[float] = []
 
     def within(self, limit: float) -> CountingStore:
@@ -34,6 +35,9 @@ class CountingStore(MemoryStore):
     def renew(self, holds: Sequence[Hold]) -> list[Answer]:
         if self.down:
             raise StoreUnreachable("down")
+        if self.closed_meanwhile:
+            self.closed_meanwhile = False
+            raise StoreUnreachable("a connection that idled was closed")
         self.batches.append([hold.name for hold in holds])
         return super().renew(holds)
 
@@ -114,6 +118,52 @@ def test_the_limit_of_io_follows_the_shortest_ttl(referee: Referee, store: Count
     assert store.limits
     assert store.limits[-1] <= 1.2 / 6
     assert leases
+
+
+def test_no_lease_waits_longer_for_io_than_its_own_ttl_allows(referee: Referee, store: CountingStore) -> None:
+    """What is due is a long one; should it hang, the other must not be lost. Only then has it longer."""
+    long, short = won(referee, "long"), won(referee, "short", 1200)
+    long.renew_at = 0
+    store.closed_meanwhile = True
+    referee.keeper.step(elapsed())
+    assert store.batches == [["long"]]
+    assert store.limits[-2] <= short.ttl / 6
+    assert short.ttl < store.limits[-1] <= long.ttl / 6
+
+
+def test_a_withdrawal_does_not_hang_longer_than_the_shortest_ttl_allows(
+    referee: Referee, store: CountingStore
+) -> None:
+    """Renewals wait for it."""
+    long = won(referee, "long")
+    referee.keeper.step(elapsed() + 21)
+    short = won(referee, "short", 1200)
+    referee.keeper.withdraw("other", "token")
+    referee.keeper.step(elapsed())
+    assert store.limits[-1] <= short.ttl / 6
+    assert not long.lost
+
+
+def test_a_connection_closed_while_it_idled_is_no_outage(
+    referee: Referee, store: CountingStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Redis with a `timeout`, or a firewall, closes what is used once in twenty seconds."""
+    lease = won(referee, "a")
+    store.closed_meanwhile = True
+    referee.keeper.step(elapsed() + 21)
+    assert store.batches == [["a"]]
+    store.closed_meanwhile = True
+    lease.extend()
+    assert caplog.records == []
+
+
+def test_who_asks_to_be_told_too_late_is_told_at_once(referee: Referee) -> None:
+    """An async function begun just then would never be cancelled."""
+    lease, told = won(referee, "a"), list[str]()
+    lease.on_loss(lambda: told.append("before"))
+    lease.lose("for a test")
+    lease.on_loss(lambda: told.append("after"))
+    assert told == ["before", "after"]
 
 
 def test_the_judge_tells_at_two_thirds_of_the_ttl(referee: Referee) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import math
 import weakref
-from collections.abc import Iterable
 
 from ..errors import StoreUnreachable, TickoffError
 from ..ground import forks
 from ..ground.clocks import elapsed
 from ..ground.loops import Loop
 from ..ground.world import world
+from ..model import Answer
 from ..stores.base import IO_LIMIT, LeaseStore
 from .knowledge import Knowledge
 from .lease import Lease
@@ -174,7 +174,7 @@ class Keeper:
 
     def _renew(self, leases: list[Lease], now: float) -> None:
         try:
-            answers = self._bounded(leases).renew([lease.hold() for lease in leases])
+            answers = self._renewed(leases)
         except StoreUnreachable as error:
             self._report_outage(leases, error)
             later = elapsed()
@@ -192,7 +192,19 @@ class Keeper:
                 taken = answer.entry.live(answer.now)
                 lease.lose(f"the store gave it to {taker}" if taken else "the store no longer had it")
 
-    def _bounded(self, leases: Iterable[Lease]) -> LeaseStore:
+    def _renewed(self, leases: list[Lease]) -> list[Answer]:
+        """Ask within what the shortest of all TTLs allows: whatever hangs, no other lease is lost meanwhile.
+
+        Without an answer ask once more, for as long as these allow: a connection that idled may have been
+        closed, or the network be too slow for the shortest.
+        """
+        holds = [lease.hold() for lease in leases]
+        try:
+            return self._bounded(self._watched.current()).renew(holds)
+        except StoreUnreachable:
+            return self._bounded(leases).renew(holds)
+
+    def _bounded(self, leases: list[Lease]) -> LeaseStore:
         """The store over connections of the keeper's own, with a limit the shortest TTL allows."""
         wanted = min((lease.ttl for lease in leases), default=IO_LIMIT * _IO_SHARE) / _IO_SHARE
         limit = min(IO_LIMIT, 2.0 ** math.floor(math.log2(wanted)))
@@ -204,7 +216,7 @@ class Keeper:
 
     def _withdraw_some(self, now: float) -> None:
         """Withdraw until one does not get through, or it takes too long: renewals must not wait for it."""
-        store = self._lane[1] if self._lane else self._bounded(())
+        store = self._bounded(self._watched.current())
         for token, (name, until) in list(self._withdrawn.items())[:_WITHDRAW_TOGETHER]:
             if now >= until:
                 _log.warning("a race for %s could not be withdrawn; it may hold the name for one TTL", name)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -49,7 +50,7 @@ class Lease:
         self._lost: str = ""
         self._limit = math.inf
         self._released = False
-        self._on_loss: list[Callable[[], None]] = []
+        self._on_loss: deque[Callable[[], None]] = deque()
         self._scope: CancelScope | None = None
         self.renew_at = self.tell_at = self.deadline = sent
         self._good_from(sent)
@@ -189,12 +190,22 @@ class Lease:
         if self._lost:
             return
         self._lost = why
-        for tell in self._on_loss:
-            tell()
+        self._tell()
 
     def on_loss(self, tell: Callable[[], None]) -> None:
-        """Call this, from another thread, when the lease is lost; it must not block."""
+        """Call this, from any thread, when the lease is lost, or now if it is; it must not block."""
         self._on_loss.append(tell)
+        if self._lost:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Tell everybody once, also who asks to be told just while the loss is found out."""
+        while True:
+            try:
+                tell = self._on_loss.popleft()
+            except IndexError:
+                return
+            tell()
 
     @property
     def inherited(self) -> bool:

@@ -159,8 +159,11 @@ class Referee:
 
     def renew(self, lease: Lease, ttl: int) -> None:
         """Renew a lease now; raises `LeaseLost` when it is no longer ours."""
-        sent = elapsed()
-        answer = self.store.renew([lease.hold(ttl)])[0]
+        sent, hold = elapsed(), lease.hold(ttl)
+        try:
+            answer = self.store.renew([hold])[0]
+        except StoreUnreachable:
+            answer = self.store.renew([hold])[0]
         self.knowledge.learn(answer.entry)
         if not answer.ok:
             lease.lose("the store no longer had it")
