@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Coroutine, Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -161,3 +162,14 @@ def test_work_for_a_loop_that_is_closed_is_refused(loop: EventLoop) -> None:
     loop.abandon()
     loop.submit(running()).result(5)
     assert said == []
+
+
+def test_work_that_waits_while_its_process_forks_is_none_of_the_childs(loop: EventLoop) -> None:
+    """It is the parent's; that the child never awaits it is no news for anybody."""
+    adopted = asyncio.new_event_loop()  # one that does not run yet
+    loop.adopt(adopted)
+    work = running()
+    loop.begin(cast("Coroutine[Any, Any, None]", work))
+    loop.after_fork()
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+    adopted.close()

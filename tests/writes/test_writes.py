@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -456,3 +458,22 @@ def taken_over(jobs: Tickoff, name: str) -> Lease:
 def write(lease: Lease, engine: sa.Engine) -> None:
     with lease.transaction(engine) as db:
         fencing.log(db, lease.fence)
+
+
+_GUARDS = """
+import sys, sqlalchemy as sa
+from tickoff import Tickoff, upsert
+
+engine = sa.create_engine("sqlite://")
+with Tickoff("memory://").lock("x") as lease, engine.begin() as db:
+    db.exec_driver_sql("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)")
+    lease.guard(db)
+    upsert(db, "t", [{"id": 1, "n": 2}], key="id")
+assert "sqlalchemy.orm" not in sys.modules
+"""
+
+
+def test_a_guard_imports_no_mapper_while_other_threads_make_statements() -> None:
+    """SQLAlchemy's statements fail while its ORM is imported: a keeper's did, at the first guarded write."""
+    ran = subprocess.run([sys.executable, "-c", _GUARDS], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -19,15 +19,18 @@ class EventLoop:
     """The user's own loop while it is adopted, else one in a daemon thread that starts when first needed."""
 
     def __init__(self) -> None:
+        self._waiting: list[Coroutine[Any, Any, None]] = []
         self.after_fork()
 
     def after_fork(self) -> None:
-        """Start anew: the thread stayed in the parent."""
+        """Start anew: the thread stayed in the parent, and so did what waits; closed, it warns of nothing."""
+        for work in self._waiting:
+            work.close()
         self._guard = threading.Lock()
         self._adopted: asyncio.AbstractEventLoop | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._waiting: list[Coroutine[Any, Any, None]] = []
+        self._waiting = []
         self._begun: set[asyncio.Task[None]] = set()
 
     def adopt(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any, Protocol
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session, scoped_session
 
 from ..errors import ConfigError
 from .fence import DIALECTS
+from .sessions import is_session
 
 _AUTOCOMMIT_REMEDY = {
     "sqlalchemy": "use engine.begin(), or an engine or connection without isolation_level='AUTOCOMMIT'",
@@ -139,7 +139,7 @@ def transaction_of(db: object) -> Transaction:
 
 def sqlalchemy_connection(db: object, **bind: Any) -> sa.Connection:
     """The SQLAlchemy connection in what the user gave; the rest is refused, each with its remedy."""
-    if isinstance(db, scoped_session | Session):
+    if is_session(db):
         return _supported(db.connection(bind_arguments=bind))
     if isinstance(db, sa.Connection):
         return _supported(db)
@@ -175,7 +175,7 @@ def _remedy(db: object) -> str:
         )
     if isinstance(db, sa.Engine):
         return "pass a connection: `with engine.begin() as db:`"
-    if isinstance(db, Session | scoped_session | sa.Connection):
+    if isinstance(db, sa.Connection) or is_session(db):
         return "pass its engine, or guard the transaction that is open on it: tick.guard(db)"
     return "pass an SQLAlchemy Connection or Session"
 

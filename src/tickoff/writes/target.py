@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Mapper
 
 from ..errors import ConfigError
 from ..names import has_control_characters
+from .sessions import is_mapper
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Mapper
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def _table(connection: sa.Connection, table: object) -> tuple[sa.Table, Mapping[
     if isinstance(table, sa.Table):
         return table, dict(table.columns.items())
     mapper = sa.inspect(table, raiseerr=False)
-    if not isinstance(mapper, Mapper):
+    if not is_mapper(mapper):
         raise ConfigError(
             f"table={table!r} is no table; pass its name, an SQLAlchemy Table or a mapped class"
         )

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session, scoped_session
 
 from .batches import rows_of
 from .connections import sqlalchemy_connection
 from .forms import Form
+from .sessions import is_session
 from .target import Target, target_of
 
 _OUT_OF_RANGE = 1690
@@ -44,7 +44,7 @@ def upsert(
 
 
 def _connection(db: object, table: object) -> sa.Connection:
-    if not isinstance(db, Session | scoped_session):
+    if not is_session(db):
         return sqlalchemy_connection(db)
     db.flush()  # what the session has in hand was written before, in the order of the program
     bind = {} if isinstance(table, str) else {"clause" if isinstance(table, sa.Table) else "mapper": table}
