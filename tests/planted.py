@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any
 
 from tickoff import rules
+from tickoff.ground.clocks import elapsed
 from tickoff.leases.referee import Referee, Reply
 from tickoff.model import Bid, Entry
 from tickoff.stores.redis import scripts
 from tickoff.stores.sql import store as sql_store
+from tickoff.testing.simulation.wire import Wire
 
+from .planted_records import RECORD_BUGS
 from .planted_ticks import TICK_BUGS
 
 
@@ -79,6 +82,28 @@ def client_clock() -> None:
         return time.time_ns() // 1_000_000, right(self, names)[1]
 
     sql_store.SqlStore.load = wrong  # type: ignore[method-assign]
+    _simulated_client_clock()
+
+
+def _simulated_client_clock() -> None:
+    """The simulated store reads the clock of whoever asks."""
+    right = Wire._call
+
+    def wrong(self: Wire, what: str, apply: Callable[[], Any]) -> Any:
+        sender, store = self._hub.current, self._store
+        skew = int(sender.skew * 1000) if sender else 0
+
+        def by_its_clock() -> Any:
+            true = store._clock
+            store._clock = lambda: true() + skew
+            try:
+                return apply()
+            finally:
+                store._clock = true
+
+        return right(self, what, by_its_clock)
+
+    Wire._call = wrong
 
 
 def no_tombstone() -> None:
@@ -110,12 +135,22 @@ def no_watermark() -> None:
 
 
 def no_read_back() -> None:
-    """A race whose answer was lost is not raced again with its token."""
+    """A race whose answer was lost counts as lost: not raced again with its token, and not withdrawn."""
 
     def wrong(self: Referee, bid: Bid) -> Reply:
         return Reply(self.store.race([bid])[0], 0.0)
 
+    def wrong_for_ticks(self: Referee, bids: Sequence[Bid], limit: int) -> list[Any]:
+        sent = elapsed()
+        answers = self.store.take(bids, limit)
+        self.learn_time(answers, sent)
+        return [
+            self._kept(bid, answer, sent) if answer is not None and answer.ok else self._noted(answer)
+            for bid, answer in zip(bids, answers, strict=True)
+        ]
+
     Referee.send = wrong  # type: ignore[method-assign]
+    Referee.take = wrong_for_ticks  # type: ignore[method-assign]
 
 
 def no_wait_after_amnesia() -> None:
@@ -169,11 +204,13 @@ _SIMULATION = ("tests/test_simulation.py", "-k", "no_seed")
 PLANTS: dict[str, Plant] = {
     "blind_delete": Plant(blind_delete, (*_CONTRACT, _SIMULATION)),
     "no_token_on_renew": Plant(no_token_on_renew, (*_CONTRACT, _SIMULATION)),
-    "client_clock": Plant(client_clock, (("tests/faults/test_clocks.py", "-k", "mariadb or sqlite"),)),
+    "client_clock": Plant(
+        client_clock, (("tests/faults/test_clocks.py", "-k", "mariadb or sqlite"), _SIMULATION)
+    ),
     "no_tombstone": Plant(no_tombstone, _CONTRACT),
     "no_fence": Plant(no_fence, (*_CONTRACT, _SIMULATION)),
     "no_watermark": Plant(no_watermark, (*_CONTRACT, _SIMULATION)),
-    "no_read_back": Plant(no_read_back, ((_NETWORK, "-k", "found_to_be_ours and redis"),)),
+    "no_read_back": Plant(no_read_back, ((_NETWORK, "-k", "found_to_be_ours and redis"), _SIMULATION)),
     "no_wait_after_amnesia": Plant(no_wait_after_amnesia, _CONTRACT),
     "no_assertion": Plant(no_assertion, (("tests/faults/test_forgetful_store.py",),)),
     "blind_assertion": Plant(blind_assertion, _CONTRACT),
@@ -183,3 +220,4 @@ PLANTS: dict[str, Plant] = {
 }
 
 PLANTS |= {name: Plant(apply, (run,)) for name, (apply, run) in TICK_BUGS.items()}
+PLANTS |= {name: Plant(apply, runs) for name, (apply, runs) in RECORD_BUGS.items()}

@@ -44,6 +44,24 @@ def test_the_answer_of_a_server_that_was_stopped_past_its_claim_is_refused(shop:
     assert set(shop.sql("SELECT answer FROM {t}")) == {("second",)}
 
 
+def test_a_server_that_was_stopped_while_another_took_its_record_does_not_answer_for_it(shop: Shop) -> None:
+    """It comes back while the other one is still at work: what that one says will count."""
+    shop.stock(1)
+    with shop.server("very_slow", ttl="1s") as zombie:
+        eventually(lambda: shop.states().get("IN_FLIGHT") == 1)
+        time.sleep(0.3)  # the call has begun
+        zombie.signal(signal.SIGSTOP)
+
+        def second(row: Any) -> str:
+            zombie.signal(signal.SIGCONT)
+            time.sleep(2.0)  # it tries to write its answer
+            return "second"
+
+        passed = shop.records(second, ttl="1s", timeout="30s").run()
+        assert (passed.counts.done, zombie.answer()["counts"]["refused"]) == (1, 1)
+    assert shop.sql("SELECT answer FROM {t}") == [("second",)]
+
+
 def test_sigterm_lets_calls_end_and_gives_the_rest_back_at_once(shop: Shop) -> None:
     """What was under way is DONE, what was claimed ahead is PENDING for the others, uncharged."""
     shop.stock(400)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from tests.tables.conftest import Contacts, keys, phone
+from tests.tables.conftest import TTL, Contacts, keys, phone
+from tickoff.names import new_token
 from tickoff.tables.base import Charged, Done, Failed, State
 
 pytestmark = pytest.mark.timeout(60)
@@ -17,6 +18,18 @@ def test_a_live_claim_is_not_swept(contacts: Contacts) -> None:
     contacts.claim()
     assert contacts.records.sweep(5, deep=True).total == 0
     assert contacts.states() == "III"
+
+
+def test_a_sweep_takes_only_its_own_rows_among_those_of_others(contacts: Contacts) -> None:
+    """A claim reaches from its lowest to its highest key; what another one holds in between goes on."""
+    contacts.fill(3)
+    dead = contacts.records.claim_these(new_token(), "dead", [(phone(1),), (phone(3),)], TTL)
+    living = contacts.claim()
+    contacts.home.expire()
+    assert contacts.records.renew([living.token], TTL) == {living.token}
+    assert contacts.records.sweep(5).suspected == 2
+    assert contacts.states() == "PIP"
+    assert keys(dead) == [1, 3]
 
 
 def test_swept_records_are_suspects_and_claimed_alone(contacts: Contacts) -> None:

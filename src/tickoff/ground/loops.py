@@ -14,7 +14,8 @@ _log = logging.getLogger("tickoff")
 _LONGEST_SLEEP = 1.0
 """Sleeps are cut here, because a sleeping thread does not notice that the machine was suspended."""
 
-_AFTER_ERROR = 1.0
+AFTER_ERROR = 1.0
+"""Seconds after which a loop goes on that met an error nobody expected."""
 
 
 class Loop:
@@ -93,4 +94,4 @@ class _Thread:
             return self._step(elapsed())
         except Exception:  # noqa: BLE001 - a thread that keeps leases must outlive a bug, and says so
             _log.exception("%s: unexpected error, going on", self._name)
-            return elapsed() + _AFTER_ERROR
+            return elapsed() + AFTER_ERROR

@@ -39,7 +39,7 @@ class Fleet:
         self._report = report
         self._store = WatchedStore(hub, weather, report)
         self._born = 0
-        self._wires: list[Wire] = []
+        self._wires: list[tuple[Process, Wire]] = []
         weather.revive = lambda: hub.at(hub.now + hub.random.uniform(0.5, 20), None, self.boot)
         weather.lose_everything = self._lose_everything
         weather.steer, weather.go_on = self._store.steer_at_random, self._store.go_on
@@ -48,7 +48,16 @@ class Fleet:
     @property
     def calls(self) -> int:
         """How often servers asked the store."""
-        return sum(wire.calls for wire in self._wires)
+        return sum(wire.calls for _, wire in self._wires)
+
+    def lost_wins(self) -> list[str]:
+        """What servers that live won without learning of it: an answer that never came was taken for a no."""
+        unclear = {token for process, wire in self._wires if process.alive for token in wire.unclear}
+        return [
+            f"{grant.name} was granted to {grant.token[:6]}, whose server never asked what became of its race"
+            for grant in self._report.grants
+            if grant.token in unclear
+        ]
 
     def boot(self) -> None:
         """Start a server with clocks of its own."""
@@ -60,11 +69,11 @@ class Fleet:
             rate=1 + chance.uniform(-faults.drift, faults.drift),
             booted=self._hub.now - chance.uniform(10, 1000),
         )
-        self._hub.at(self._hub.now + chance.uniform(0, 0.5), process, self._serve)
+        self._hub.at(self._hub.now + chance.uniform(0, 0.5), process, lambda: self._serve(process))
 
-    def _serve(self) -> None:
+    def _serve(self, process: Process) -> None:
         wire = Wire(self._store, self._weather)
-        self._wires.append(wire)
+        self._wires.append((process, wire))
         jobs = Tickoff(wire)
         self._define(jobs)
         jobs._events.on(None, self._note)
@@ -129,6 +138,7 @@ def simulate(
         hub.run(end + _SETTLING)
         hub.close()
     report.calls, report.story = fleet.calls, hub.story
+    report.violations += hub.failures + fleet.lost_wins()
     report.check([_expected(job, begin, end) for job in fleet.jobs])
     return report
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from greenlet import getcurrent, greenlet
 
+from ...ground.loops import AFTER_ERROR
 from ...ground.world import Driver, Step
 
 _LATENCY = 0.0001
@@ -44,6 +45,8 @@ class Hub:
         self.random = random.Random(seed)  # noqa: S311 - a course of events, no secret
         self.now = 1_800_000_000.0
         self.story: list[str] = []
+        self.failures: list[str] = []
+        """Loops that met an error nobody expected: real ones go on after it, and say so."""
         self._queue: list[tuple[float, int, Process | None, Event]] = []
         self._graves: list[Event] = []
         self._over = False
@@ -123,6 +126,11 @@ class Hub:
         who = self._current.name if self._current else "-"
         self.story.append(f"{self.now - 1_800_000_000.0:10.3f} {who:<10} {line}")
 
+    def fail(self, line: str) -> None:
+        """Note what must not happen, in the story, too."""
+        self.tell(line)
+        self.failures.append(f"{self._current.name if self._current else '-'} failed in {line}")
+
     def die(self) -> None:
         """End the process whose turn it is, as kill -9 does: nothing of it runs any more."""
         if self._current is not None:
@@ -199,6 +207,6 @@ class Turns:
     def _guarded_step(self) -> float | None:
         try:
             return self._step(self._hub.elapsed())
-        except Exception:
-            self._hub.tell(f"{self._name} failed")
-            raise
+        except Exception as error:  # noqa: BLE001 - like the real loop; a violation of the course all the same
+            self._hub.fail(f"{self._name}: {type(error).__name__}: {error}")
+            return self._hub.elapsed() + AFTER_ERROR

@@ -24,8 +24,9 @@ class WatchedStore(MemoryStore):
     """Writes down every grant, and every word of the store's that contradicts an earlier one."""
 
     def __init__(self, hub: Hub, weather: Weather, report: Report) -> None:
-        super().__init__(clock=lambda: int((hub.now + weather.store_skew) * 1000))
         self._hub = hub
+        self._weather = weather
+        super().__init__(clock=self._referee)
         self._report = report
         self._words: dict[str, _Word] = {}
         self._granted: set[str] = set()
@@ -93,6 +94,10 @@ class WatchedStore(MemoryStore):
         self.forget_connections()
         self._words = {}
 
+    def _referee(self) -> int:
+        """The clock of the store, whatever those think who ask it."""
+        return int((self._hub.now + self._weather.store_skew) * 1000)
+
     def _won(self, bid: Bid, answer: Answer) -> None:
         self._promise(bid.name, bid.token, answer, "granted to")
         if bid.token in self._withdrawn and not self._report.forgot:
@@ -103,9 +108,9 @@ class WatchedStore(MemoryStore):
             self._report.grants.append(grant)
 
     def _promise(self, name: str, token: str, answer: Answer, verb: str) -> None:
-        word = self._words.get(name)
-        if word is not None and word.token != token and word.until > answer.now and not self._report.forgot:
-            left = f"{word.token[:6]}'s for {word.until - answer.now} ms more"
+        word, now = self._words.get(name), self._referee()
+        if word is not None and word.token != token and word.until > now and not self._report.forgot:
+            left = f"{word.token[:6]}'s for {word.until - now} ms more"
             self._report.violations.append(f"{name} was {verb} {token[:6]} while it was {left}")
         self._words[name] = _Word(token, answer.entry.until)
 

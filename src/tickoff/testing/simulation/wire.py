@@ -135,6 +135,8 @@ class Wire:
         self._hub = weather.hub
         self._limit = limit
         self.calls = 0
+        self.unclear: set[str] = set()
+        """Tokens that raced, and of whose answer nothing was made so far: not heard, nor asked after."""
 
     @property
     def address(self) -> str:
@@ -143,11 +145,11 @@ class Wire:
 
     def race(self, bids: Sequence[Bid]) -> list[Answer]:
         """Decide each bid."""
-        return self._call(f"race {_ticks(bids)}", lambda: self._store.race(bids))
+        return self._race(bids, lambda: self._store.race(bids))
 
     def take(self, bids: Sequence[Bid], limit: int) -> list[Answer | None]:
         """Race until `limit` are won."""
-        return self._call(f"race {_ticks(bids)}", lambda: self._store.take(bids, limit))
+        return self._race(bids, lambda: self._store.take(bids, limit))
 
     def renew(self, holds: Sequence[Hold]) -> list[Answer]:
         """Prolong leases."""
@@ -164,6 +166,7 @@ class Wire:
 
     def withdraw(self, name: str, token: str) -> bool:
         """Take a race back."""
+        self.unclear.discard(token)
         return self._call(f"withdraw {name}", lambda: self._store.withdraw(name, token))
 
     def evict(self, name: str, by: str, why: str) -> Answer:
@@ -212,7 +215,9 @@ class Wire:
 
     def within(self, limit: float) -> Wire:
         """The same with a shorter time limit."""
-        return Wire(self._store, self._weather, limit)
+        lane = Wire(self._store, self._weather, limit)
+        lane.unclear = self.unclear
+        return lane
 
     def migrate(self) -> str:
         """Nothing to do."""
@@ -223,6 +228,13 @@ class Wire:
 
     def close(self) -> None:
         """Nothing to close."""
+
+    def _race(self, bids: Sequence[Bid], apply: Callable[[], list[T]]) -> list[T]:
+        tokens = {bid.token for bid in bids}
+        self.unclear |= tokens
+        answers = self._call(f"race {_ticks(bids)}", apply)
+        self.unclear -= tokens
+        return answers
 
     def _call(self, what: str, apply: Callable[[], T]) -> T:
         hub, weather, process = self._hub, self._weather, self._hub.current
