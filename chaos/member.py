@@ -16,30 +16,41 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tickoff import Lease, LeaseLost, StaleFence, StoreUnreachable, Tick, Tickoff, TickoffError
+from tickoff import Defer, Lease, LeaseLost, StaleFence, StoreUnreachable, Tick, Tickoff, TickoffError
 from tickoff.errors import FenceHeld
+from tickoff.names import owner
 from tickoff.testing.history import History, Said
 from tickoff.writes import guard
 
-TTL = 1.0
+from . import clock, ground
+
+TTL = 2.0
 LOCKS = ("red", "green", "blue")
-TICKS = {"quick": 1, "takeover": 3}
+TICKS = {"quick": 1, "takeover": 3, "blocking": 1}
 """The jobs, and how often a tick of each may be started."""
-PERIODS = {"quick": 1000, "takeover": 2000}
+PERIODS = {"quick": 1000, "takeover": 2000, "blocking": 4000}
+FAULT = "drawn by lot"
+"""What some calls raise."""
+BLOCKED = 2.5
+"""Seconds for which a job blocks the event loop: longer than its lease lasts unrenewed."""
 
 
 @dataclass(frozen=True)
 class Part:
     """What a member is told at its start."""
 
-    process: str
-    url: str
     resource: str
+    """What the leases protect."""
     folder: str
+    """Where it notes what it sees."""
     seed: int
-    skew: float
-    records: bool = False
-    """Whether there are records, in the database that is the store."""
+    process: str = ""
+    url: str = ""
+    database: str | None = None
+    """Where the records are; None: in the store."""
+    network: str = ""
+    """The machine it runs on; empty: this one."""
+    skew: float = 0.0
 
 
 class Member:
@@ -48,8 +59,8 @@ class Member:
     def __init__(self, part: Part) -> None:
         self.part = part
         self.history = History(Path(part.folder), part.process)
-        self.resource = sa.create_engine(part.resource, connect_args={"timeout": 10})
-        self.jobs = Tickoff(part.url, grace="1s")
+        self.resource = open_resource(part.resource)
+        self.jobs = Tickoff(part.url, database=part.database, grace="1s")
         self._define()
 
     def run(self) -> None:
@@ -70,45 +81,61 @@ class Member:
 
         @jobs.every("1s", ttl=TTL, on_outage="skip")
         def quick(tick: Tick) -> None:
-            self._tick("quick", tick, 0.0)
+            self._tick(tick, 0.0)
 
         @jobs.every("2s", ttl=TTL, recover="now", on_outage="wait")
         def takeover(tick: Tick) -> None:
-            self._tick("takeover", tick, 0.3)
+            self._tick(tick, 0.3)
 
-        @jobs.every("3s", ttl=TTL)
-        async def blocking() -> None:
+        @jobs.every("4s", ttl=TTL)
+        async def blocking(tick: Tick) -> None:
+            self._note("start", tick)
             await asyncio.sleep(0.05)
-            time.sleep(0.5)  # the loop is blocked on purpose
+            time.sleep(BLOCKED)  # the loop is blocked on purpose
+            tick.lease.check()
+            self._note("end", tick)
 
-        if self.part.records:
-            self._define_records()
+        self._define_records()
 
     def _define_records(self) -> None:
         @self.jobs.each(
             "contacts",
             status="status",
             result="answer",
-            ttl="2s",
+            ttl="4s",
             attempts=1000,
             backoff="50ms",
             concurrency=4,
         )
         def enrich(row: Any) -> str:
+            self.history.note("call", Said.OK, "enrich", key=str(row.id))
             time.sleep(0.2)
-            return f"a{row.id}"
+            self._fail_now_and_then(str(row.id))
+            return f"a{row.id} {owner()}"
 
-    def _tick(self, job: str, tick: Tick, length: float) -> None:
-        at = int(tick.at.timestamp() * 1000)
-        self.history.note("start", Said.OK, job, tick=at, fence=tick.fence, attempt=tick.attempt)
+    def _fail_now_and_then(self, key: str) -> None:
+        """Some calls are the record's fault, and are charged; some are the provider's."""
+        drawn = random.random()
+        if drawn < 0.04:
+            self.history.note("failed", Said.OK, "enrich", key=key)
+            raise ValueError(FAULT)
+        if drawn < 0.06:
+            raise Defer("50ms", "not now")
+
+    def _tick(self, tick: Tick, length: float) -> None:
+        self._note("start", tick)
         time.sleep(length)
-        self._write(job, tick.lease)
-        self.history.note("end", Said.OK, job, tick=at, fence=tick.fence, attempt=tick.attempt)
+        self._write(tick.lease.name, tick.lease)
+        self._note("end", tick)
+
+    def _note(self, verb: str, tick: Tick) -> None:
+        at = int(tick.at.timestamp() * 1000)
+        self.history.note(verb, Said.OK, tick.lease.name, tick=at, fence=tick.fence, attempt=tick.attempt)
 
     def _race_on(self, seed: int) -> None:
         chance = random.Random(seed)
         while True:
-            time.sleep(chance.uniform(0, 0.05))
+            time.sleep(chance.uniform(0, 0.2))
             with contextlib.suppress(StoreUnreachable):
                 self._race(chance.choice(LOCKS), chance)
 
@@ -162,12 +189,13 @@ class Member:
                     os.waitpid(pid, 0)
 
     def _be_a_child(self, process: str, chance: random.Random) -> None:
+        ground.die_with_parent()
         signal.alarm(
             10
         )  # a thread may have been amid the resource's SQLite, whose locks we then inherit taken
         try:
             self.history = History(Path(self.part.folder), process)
-            self.resource = sa.create_engine(self.part.resource, poolclass=sa.NullPool)
+            self.resource = open_resource(self.part.resource)
             for _ in range(3):
                 with contextlib.suppress(TickoffError):
                     self._race(chance.choice(LOCKS), chance)
@@ -175,19 +203,34 @@ class Member:
             os._exit(0)
 
 
-def skew_clock(seconds: float) -> None:
-    """Make this process's wall clock wrong."""
-    right, right_ns = time.time, time.time_ns
-    time.time = lambda: right() + seconds
-    time.time_ns = lambda: right_ns() + int(seconds * 1e9)
+def open_resource(url: str) -> sa.Engine:
+    """What is protected is quick: it is not on trial, so it need not survive a power cut."""
+    engine = sa.create_engine(url, connect_args={"timeout": 10})
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        connection.execute("PRAGMA synchronous=OFF")
+
+    return engine
 
 
 def main(part: Part) -> None:
     """Be this member until killed."""
-    logging.basicConfig(filename=Path(part.folder) / f"{part.process}.log", level=logging.INFO)
-    skew_clock(part.skew)
+    folder = Path(part.folder)
+    clock.obey(folder / f"{part.process}.clock", part.skew)
+    if part.network:
+        ground.move_into(part.network)
+    _log_to(folder / f"{part.process}.log")
     if os.environ.get("TICKOFF_PLANT"):
         from tests.planted import apply_from_environment
 
         apply_from_environment()
     Member(part).run()
+
+
+def _log_to(file: Path) -> None:
+    """Under the clock of the histories: the wall's is wrong."""
+    handler = logging.FileHandler(file)
+    handler.setFormatter(logging.Formatter("%(at).3f %(threadName)s %(levelname)s %(message)s"))
+    handler.addFilter(lambda record: setattr(record, "at", time.monotonic()) or True)
+    logging.basicConfig(handlers=[handler], level=logging.INFO)

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Mapping
 
 import sqlalchemy as sa
 
 from tickoff import Tickoff
 from tickoff.stores.sql.engines import database_of
+from tickoff.tables.sweeping import DIED
 from tickoff.testing import checker
 
-_NOTE = "INSERT INTO audit (record, was, became) VALUES (NEW.id, OLD.status, NEW.status)"
+from .member import FAULT
+
+_COLUMNS = "record bigint, was text, became text, attempts bigint, error text"
+_NOTE = (
+    "INSERT INTO audit (record, was, became, attempts, error) "
+    "VALUES (NEW.id, OLD.status, NEW.status, NEW.status_attempts - OLD.status_attempts, NEW.status_error)"
+)
+
+_CLAIMED = "INSERT INTO claims (token, owner) VALUES (NEW.token, NEW.owner)"
+"""Who made a claim: the answers of a record must be of the one who held it when they were written."""
 
 _AUDIT = {
     "sqlite": (
-        "CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, record INTEGER, was TEXT, became TEXT)",
+        f"CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, {_COLUMNS})",
         f"CREATE TRIGGER audited AFTER UPDATE ON contacts BEGIN {_NOTE}; END",
+        f"CREATE TRIGGER claimed AFTER INSERT ON tickoff_claim BEGIN {_CLAIMED}; END",
     ),
     "postgresql": (
-        "CREATE TABLE audit (id bigserial PRIMARY KEY, record bigint, was text, became text)",
+        f"CREATE TABLE audit (id bigserial PRIMARY KEY, {_COLUMNS})",
         f"CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {_NOTE}; RETURN NEW; END $$",
         "CREATE TRIGGER audited AFTER UPDATE ON contacts FOR EACH ROW EXECUTE FUNCTION audit()",
+        f"CREATE FUNCTION own() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {_CLAIMED}; RETURN NEW; END $$",
+        "CREATE TRIGGER claimed AFTER INSERT ON tickoff_claim FOR EACH ROW EXECUTE FUNCTION own()",
     ),
     "mysql": (
-        "CREATE TABLE audit (id bigint AUTO_INCREMENT PRIMARY KEY, record bigint, was text, became text)",
+        f"CREATE TABLE audit (id bigint AUTO_INCREMENT PRIMARY KEY, {_COLUMNS})",
         f"CREATE TRIGGER audited AFTER UPDATE ON contacts FOR EACH ROW {_NOTE}",
+        f"CREATE TRIGGER claimed AFTER INSERT ON tickoff_claim FOR EACH ROW {_CLAIMED}",
     ),
 }
 
@@ -39,7 +55,7 @@ class Records:
             "contacts",
             sa.MetaData(),
             sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
-            sa.Column("answer", sa.String(30)),
+            sa.Column("answer", sa.String(200)),
         )
         with self._engine.connect() as connection:
             contacts.create(connection)
@@ -48,23 +64,37 @@ class Records:
                 connection.execute(contacts.insert(), chunk)
         self._install(url)
 
-    def wait_until_done(self, limit: float) -> list[str]:
-        """Nothing is left to be done, in time."""
-        deadline = time.monotonic() + limit
-        while (left := self._left()) and time.monotonic() < deadline:
+    def wait_until_done(self, patience: float) -> list[str]:
+        """Records go on being done until none is left; so long a standstill means that some are stuck."""
+        left, since = self._left(), time.monotonic()
+        while left and time.monotonic() - since < patience:
             time.sleep(0.2)
-        return [f"{left} records are not DONE {limit:.0f} s after the faults"] if left else []
+            now_left = self._left()
+            if now_left < left:
+                left, since = now_left, time.monotonic()
+        return [f"{left} records are not DONE, and none was for {patience:.0f} s"] if left else []
 
-    def violations(self) -> list[str]:
-        """What happened to records that must not."""
+    def violations(self, raised: Mapping[str, int]) -> list[str]:
+        """What happened to records that must not, given how often the call for each raised an error."""
         expected = {str(i): f"a{i}" for i in range(self._rows)}
-        found = {
-            str(row.id): (row.status, row.answer)
-            for row in self._all("SELECT id, status, answer FROM contacts")
-        }
+        rows = self._all("SELECT id, status, answer, status_claim AS token FROM contacts")
+        found = {str(row.id): (row.status, (row.answer or "").split(" ")[0]) for row in rows}
+        changes = self._all("SELECT record, was, became, attempts, error FROM audit ORDER BY id")
+        holders = {row.token: row.owner for row in self._all("SELECT token, owner FROM claims")}
         wrong = checker.records_whole(expected, found)
-        changes = self._all("SELECT record, was, became FROM audit ORDER BY id")
-        return wrong + checker.records_went((str(row.record), row.was, row.became) for row in changes)
+        wrong += [
+            f"record {row.id} was answered by {row.answer}, while {holders.get(row.token)} held it"
+            for row in rows
+            if row.status == "DONE" and row.answer.split(" ")[1] != holders.get(row.token)
+        ]
+        wrong += checker.records_went((str(row.record), row.was, row.became) for row in changes)
+        wrong += [
+            f"record {row.record} was charged {row.attempts} at once"
+            for row in changes
+            if row.attempts not in (0, 1)
+        ]
+        charged = Counter(str(row.record) for row in changes if row.attempts and FAULT in row.error)
+        return wrong + checker.charged_for_failures(charged, raised)
 
     def counts(self) -> dict[str, int]:
         """What was done."""
@@ -72,7 +102,15 @@ class Records:
             0
         ].n
         done = self._all("SELECT count(*) AS n FROM contacts WHERE status = 'DONE'")[0].n
-        return {"records": self._rows, "records DONE": done, "records claimed again": claimed - self._rows}
+        charged = self._all("SELECT coalesce(sum(attempts), 0) AS n FROM audit")[0].n
+        deaths = self._all(f"SELECT count(*) AS n FROM audit WHERE attempts > 0 AND error = '{DIED}'")[0].n
+        return {
+            "records": self._rows,
+            "records DONE": done,
+            "records claimed again": claimed - self._rows,
+            "attempts charged": int(charged),
+            "of these for a dead process": deaths,
+        }
 
     def _install(self, url: str) -> None:
         jobs = Tickoff("memory://", database=url)
@@ -81,6 +119,7 @@ class Records:
             records.table.install()
         jobs.close()
         with self._engine.connect() as connection:
+            connection.exec_driver_sql("CREATE TABLE claims (token varchar(200), owner varchar(200))")
             for statement in _AUDIT[
                 "mysql" if self._engine.dialect.name == "mariadb" else self._engine.dialect.name
             ]:

@@ -13,18 +13,23 @@ from tickoff.testing import checker
 from tickoff.testing.history import Line, Op, Said, lines_of, ops_of
 
 from . import member
-from .nemesis import Fleet, schedule
+from .fleet import Fleet
+from .ground import ground
+from .nemesis import Nemesis, schedule
 from .records import Records
 from .stores import STORES, Store
 
-SETTLING = 12.0
+SETTLING = 8.0
 """Seconds of calm before all must go well again: the longest back-off, a claim, a sweep…"""
 
 CALM = 8.0
 """…and in which it then must."""
 
-FINISHING = 60.0
-"""Seconds for the records to be done after that, on a busy machine."""
+PATIENCE = 30.0
+"""Seconds without any record done, after which those that are left are stuck: many claims and sweeps."""
+
+RATE = 30
+"""Records there are for each second of faults: fewer than the members can work, more than they do."""
 
 
 @dataclass
@@ -38,28 +43,26 @@ class Course:
     excerpt: str = ""
 
 
-def run(kind: str, folder: Path, seed: int, seconds: float, rows: int = 0) -> Course:
+def run(kind: str, folder: Path, seed: int, seconds: float, size: int) -> Course:
     """A run on a store of its own."""
     resource = _resource(folder)
-    with STORES[kind](folder) as store:
-        records = Records(store.records, rows or int(seconds * 100)) if store.records else None
-        part = member.Part("", "", resource, str(folder), seed, 0.0, records is not None)
-        fleet = Fleet(store, part)
+    with STORES[kind](ground(folder)) as store:
+        records = Records(store.records, int(seconds * RATE))
+        fleet = Fleet(store, member.Part(resource, str(folder), seed), size)
+        nemesis = Nemesis(fleet, store)
         try:
             fleet.start()
-            fleet.suffer(schedule(seed, seconds, store))
+            nemesis.strike_all(schedule(seed, seconds, store, fleet.blows, size))
             time.sleep(SETTLING)
             calm = _calm()
             course = Course(kind, seconds, violations=fleet.check_alive())
-            course.violations += records.wait_until_done(FINISHING) if records else []
+            course.violations += records.wait_until_done(PATIENCE)
         finally:
             fleet.end()
-        if records:
-            course.violations += records.violations()
-            course.counts = records.counts()
-    lines = lines_of(folder)
+        lines = lines_of(folder)
+        course.violations += records.violations(_raised(lines))
+        course.counts = _counted(lines) | records.counts() | store.counts() | _struck(nemesis)
     course.violations += _judged(lines, _accepted(resource), calm, store)
-    course.counts = _counted(lines, fleet.counts, course.counts)
     if store.forgets:
         course.counts["starts too many, of ticks that the store forgot"] = _twice(lines)
     course.excerpt = _excerpt(lines, course.violations)
@@ -135,9 +138,14 @@ def _alive_again(lines: list[Line], ops: list[Op], calm: Calm) -> list[str]:
     return wrong + [f"nobody won {name} after the faults" for name in member.LOCKS if name not in held]
 
 
-def _counted(lines: list[Line], blows: Counter[str], records: dict[str, int]) -> dict[str, int]:
+def _raised(lines: list[Line]) -> Counter[str]:
+    """How often the call for each record raised an error of its own."""
+    return Counter(line.key for line in lines if line.verb == "failed")
+
+
+def _counted(lines: list[Line]) -> dict[str, int]:
     said = Counter((line.verb, line.said) for line in lines)
-    counts = {
+    return {
         "locks granted": said["race", Said.OK],
         "races lost": said["race", Said.FAIL],
         "races of unknown outcome": said["race", Said.UNKNOWN],
@@ -146,9 +154,12 @@ def _counted(lines: list[Line], blows: Counter[str], records: dict[str, int]) ->
         "fenced writes accepted": said["write", Said.OK],
         "fenced writes refused": said["write", Said.FAIL],
         "releases refused": said["release", Said.FAIL],
+        "calls for records": said["call", Said.OK],
     }
-    counts |= records
-    return counts | {f"times: {kind}": times for kind, times in sorted(blows.items())}
+
+
+def _struck(nemesis: Nemesis) -> dict[str, int]:
+    return {f"times: {kind}": times for kind, times in sorted(nemesis.counts.items())}
 
 
 def _twice(lines: list[Line]) -> int:

@@ -24,9 +24,9 @@ class Mode(StrEnum):
 class Proxy:
     """Listens on a port of its own and forwards to one server on this machine."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self.target = ("127.0.0.1", port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((host, 0))
         self.port = int(self._listener.getsockname()[1])
         self.mode = Mode.PASS
         self.delay = 0.0
@@ -112,9 +112,9 @@ class Proxy:
 
 
 @contextmanager
-def proxy_to(port: int) -> Iterator[Proxy]:
-    """A proxy in front of a port of this machine."""
-    proxy = Proxy(port)
+def proxy_to(port: int, host: str = "127.0.0.1") -> Iterator[Proxy]:
+    """A proxy in front of a port of this machine, listening at `host`."""
+    proxy = Proxy(port, host)
     try:
         yield proxy
     finally:

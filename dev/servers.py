@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,7 @@ class Server:
     folder: Path
     ready: Callable[[], bool]
     user: str | None = None
+    host: str = "127.0.0.1"
     process: subprocess.Popen[bytes] = field(init=False)
 
     def start(self) -> None:
@@ -77,35 +78,29 @@ class Server:
 
 
 @contextmanager
-def redis_server(*options: str) -> Iterator[Server]:
-    """A Redis without persistence."""
-    binary = _binary("redis-server")
-    with _folder() as folder:
-        port = free_port()
-        command = [
-            binary,
-            "--port",
-            str(port),
-            "--bind",
-            "127.0.0.1",
-            "--save",
-            "",
-            "--dir",
-            str(folder),
-            *options,
-        ]
-        server = Server(
-            "redis", f"redis://127.0.0.1:{port}/0", port, command, folder, lambda: _answers_ping(port)
-        )
-        yield from _running(server)
+def redis_server(
+    *options: str,
+    port: int = 0,
+    host: str = "127.0.0.1",
+    inside: Sequence[str] = (),
+    disk: Path | None = None,
+) -> Iterator[Server]:
+    """A Redis without persistence; `inside` is the command that takes it into a network of its own."""
+    with own_folder(disk) as folder:
+        port = port or free_port()
+        own = ["--port", str(port), "--bind", host, "--protected-mode", "no", "--save", ""]
+        command = [*inside, installed("redis-server"), *own, "--dir", str(folder), *options]
+        url = f"redis://{host}:{port}/0"
+        server = Server("redis", url, port, command, folder, lambda: answers_ping(host, port), host=host)
+        yield from running(server)
 
 
 @contextmanager
-def postgres_server(*options: str, fsync: bool = False) -> Iterator[Server]:
+def postgres_server(*options: str, fsync: bool = False, disk: Path | None = None) -> Iterator[Server]:
     """A PostgreSQL with the database `postgres`; it refuses to run as root, so root lends it another user."""
-    binary = _binary("postgres", "/usr/lib/postgresql/*/bin")
+    binary = installed("postgres", "/usr/lib/postgresql/*/bin")
     user = _ordinary_user()
-    with _folder(user) as folder:
+    with own_folder(disk, user) as folder:
         data, port = folder / "data", free_port()
         subprocess.run(
             [
@@ -131,15 +126,15 @@ def postgres_server(*options: str, fsync: bool = False) -> Iterator[Server]:
         command = [binary, "-D", str(data), *(part for s in settings for part in ("-c", s))]
         url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
         server = Server("postgres", url, port, command, folder, lambda: _postgres_ready(url), user)
-        yield from _running(server, signal.SIGINT)
+        yield from running(server, signal.SIGINT)
 
 
 @contextmanager
 def pgbouncer(behind: Server, mode: str, sessions: int = 2) -> Iterator[Server]:
     """A PgBouncer before a PostgreSQL, with few sessions, so that clients meet on them; no root either."""
-    binary = _binary("pgbouncer", "/usr/sbin")
+    binary = installed("pgbouncer", "/usr/sbin")
     user = _ordinary_user()
-    with _folder(user) as folder:
+    with own_folder(user=user) as folder:
         port = free_port()
         (folder / "users").write_text('"postgres" ""\n')
         (folder / "ini").write_text(
@@ -151,17 +146,17 @@ def pgbouncer(behind: Server, mode: str, sessions: int = 2) -> Iterator[Server]:
         url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
         command = [binary, str(folder / "ini")]
         server = Server("pgbouncer", url, port, command, folder, lambda: _postgres_ready(url), user)
-        yield from _running(server)
+        yield from running(server)
 
 
 @contextmanager
-def mariadb_server(*options: str) -> Iterator[Server]:
+def mariadb_server(*options: str, disk: Path | None = None) -> Iterator[Server]:
     """A MariaDB with an empty database `tickoff`, and root without a password."""
-    binary = _binary("mariadbd", "/usr/sbin")
+    binary = installed("mariadbd", "/usr/sbin")
     as_root = ["--user=root"] if os.getuid() == 0 else []
-    with _folder() as folder:
+    with own_folder(disk) as folder:
         data, port = folder / "data", free_port()
-        install = [_binary("mariadb-install-db"), "--no-defaults", f"--datadir={data}"]
+        install = [installed("mariadb-install-db"), "--no-defaults", f"--datadir={data}"]
         subprocess.run(
             [*install, "--auth-root-authentication-method=normal", "--skip-test-db", *as_root],
             check=True,
@@ -178,7 +173,7 @@ def mariadb_server(*options: str) -> Iterator[Server]:
         command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", *options]
         url = f"mysql://root@127.0.0.1:{port}/tickoff"
         server = Server("mariadb", url, port, command, folder, lambda: _mariadb_ready(port))
-        yield from _running(server)
+        yield from running(server)
 
 
 def free_port() -> int:
@@ -188,7 +183,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _running(server: Server, how: signal.Signals = signal.SIGTERM) -> Iterator[Server]:
+def running(server: Server, how: signal.Signals = signal.SIGTERM) -> Iterator[Server]:
+    """Start it, and end it in any case."""
     try:
         server.start()
         yield server
@@ -198,8 +194,9 @@ def _running(server: Server, how: signal.Signals = signal.SIGTERM) -> Iterator[S
 
 
 @contextmanager
-def _folder(user: str | None = None) -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="tickoff-"))
+def own_folder(disk: Path | None = None, user: str | None = None) -> Iterator[Path]:
+    """A folder for a while, on that disk, owned by that user."""
+    path = Path(tempfile.mkdtemp(prefix="tickoff-", dir=disk))
     try:
         if user is not None:
             shutil.chown(path, user)
@@ -208,7 +205,8 @@ def _folder(user: str | None = None) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _binary(name: str, *places: str) -> str:
+def installed(name: str, *places: str) -> str:
+    """Where a binary is: on the path, or in one of these places."""
     found = shutil.which(name)
     if found:
         return found
@@ -236,8 +234,9 @@ def _dies_with_us() -> list[str]:
     return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
 
 
-def _answers_ping(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as probe:
+def answers_ping(host: str, port: int) -> bool:
+    """Whether a Redis is there."""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), 1) as probe:
         probe.sendall(b"PING\r\n")
         return probe.recv(16).startswith(b"+PONG")
     return False

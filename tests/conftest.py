@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 from uuid import uuid4
 
 import pytest
@@ -20,6 +21,8 @@ STORES = ("memory", "sqlite", "redis", "postgres", "mariadb")
 SHARED_STORES = STORES[1:]
 """Those that more than one process can use."""
 
+Started = TypeVar("Started")
+
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
@@ -33,7 +36,7 @@ def _time_allowed(item: pytest.Item) -> float:
     return float(marker.args[0]) if marker else 0.0
 
 
-def start(server: Callable[[], AbstractContextManager[Server]]) -> Iterator[Server]:
+def start(server: Callable[[], AbstractContextManager[Started]]) -> Iterator[Started]:
     """Start a server, or skip what needs it; in CI a missing server is a failure."""
     context = server()
     try:

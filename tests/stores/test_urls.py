@@ -8,13 +8,13 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 import redis as redis_py
 import sqlalchemy as sa
-from dev.servers import Server, free_port, redis_server
+from dev.redis_groups import redis_cluster, sentinel_server
+from dev.servers import Server, redis_server
 
 from tests.conftest import start
 from tickoff import StoreUnreachable, Tickoff
@@ -96,34 +96,7 @@ def test_async_clients_are_refused_with_the_remedy() -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[list[Server]]:
     """Three nodes of a Redis Cluster."""
-    starters = [start(_cluster_node) for _ in range(3)]
-    nodes = [next(starter) for starter in starters]
-    first = redis_py.Redis(port=nodes[0].port)
-    for i, node in enumerate(nodes):
-        low, high = 16384 * i // 3, 16384 * (i + 1) // 3 - 1
-        redis_py.Redis(port=node.port).execute_command("CLUSTER ADDSLOTSRANGE", low, high)
-        first.execute_command("CLUSTER MEET", "127.0.0.1", node.port, _bus(node))
-    deadline = time.monotonic() + 20
-    while not all(_joined(node) for node in nodes):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    yield nodes
-    for starter in starters:
-        next(starter, None)
-
-
-def _cluster_node() -> AbstractContextManager[Server]:
-    bus = str(free_port())
-    return redis_server("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", bus)
-
-
-def _bus(node: Server) -> str:
-    return node.command[-1]
-
-
-def _joined(node: Server) -> bool:
-    told = redis_py.Redis(port=node.port, decode_responses=True).execute_command("CLUSTER INFO")
-    return bool(told["cluster_state"] == "ok" and told["cluster_known_nodes"] == "3")
+    yield from start(redis_cluster)
 
 
 def test_a_redis_cluster_keeps_names_on_all_its_nodes(cluster: list[Server], name: str) -> None:
@@ -142,29 +115,13 @@ def test_a_redis_cluster_keeps_names_on_all_its_nodes(cluster: list[Server], nam
     jobs.close()
 
 
-def test_a_sentinel_names_the_primary(redis: Server, tmp_path: Path, name: str) -> None:
+def test_a_sentinel_names_the_primary(redis: Server, name: str) -> None:
     """The Sentinels are asked where the primary is; it does the rest."""
-    port = free_port()
-    config = tmp_path / "sentinel.conf"
-    config.write_text(f"port {port}\ndir {tmp_path}\nsentinel monitor shop 127.0.0.1 {redis.port} 1\n")
-    process = subprocess.Popen(
-        ["redis-server", str(config), "--sentinel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        jobs = Tickoff(f"redis+sentinel://127.0.0.1:{port}/shop")
-        deadline = time.monotonic() + 15
-        while True:
-            try:
-                jobs.store.now()
-                break
-            except StoreUnreachable:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+    with sentinel_server("shop", redis) as sentinel:
+        jobs = Tickoff(sentinel.url)
         assert works(jobs, name)
         assert redis_py.Redis(port=redis.port).exists(f"tickoff:{{lock:{name}}}") == 1
-    finally:
-        process.terminate()
-        process.wait()
+        jobs.close()
 
 
 def test_a_redis_that_evicts_is_warned_about(caplog: pytest.LogCaptureFixture, name: str) -> None:

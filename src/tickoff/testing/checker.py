@@ -117,6 +117,15 @@ def records_went(changes: Iterable[tuple[str, str, str]]) -> list[str]:
     return wrong
 
 
+def charged_for_failures(charged: Mapping[str, int], raised: Mapping[str, int]) -> list[str]:
+    """No record is charged more often than its calls failed, by the errors that they raised."""
+    return [
+        f"record {key} was charged {times} times for {raised.get(key, 0)} failures"
+        for key, times in charged.items()
+        if times > raised.get(key, 0)
+    ]
+
+
 def answers_kept(acknowledged: Iterable[str], found: Mapping[str, tuple[str, str | None]]) -> list[str]:
     """What a server was told to be DONE is DONE."""
     return [
