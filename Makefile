@@ -52,7 +52,7 @@ docs: $(DEV) ## renew the pages made from code, and build the site into build/si
 MINUTES := 10
 STORE := redis
 SEED := 1
-chaos: $(DEV) servers ## faults on real processes: MINUTES=10 SEED=1 STORE=redis|forgetful|failover|postgres|mariadb|sqlite
+chaos: $(DEV) servers ## faults on real processes: MINUTES=10 SEED=1 STORE=redis|forgetful|failover|sentinel|cluster|postgres|mariadb|sqlite
 	@$(PY) -m chaos --store $(STORE) --minutes $(MINUTES) --seed $(SEED)
 
 clean: ## remove the virtual environment, caches and builds

@@ -135,7 +135,7 @@ class Member:
     def _race_on(self, seed: int) -> None:
         chance = random.Random(seed)
         while True:
-            time.sleep(chance.uniform(0, 0.2))
+            time.sleep(chance.uniform(0, 0.5))
             with contextlib.suppress(StoreUnreachable):
                 self._race(chance.choice(LOCKS), chance)
 

@@ -16,7 +16,7 @@ class Mode(StrEnum):
     """What the proxy does with bytes."""
 
     PASS = "pass"
-    HOLD = "hold"  # a black hole: connections stand, nothing passes either way
+    HOLD = "hold"  # a black hole: connections stand, nothing passes either way, no hanging up either
     DROP_REPLIES = "drop replies"  # requests arrive, their answers do not
     REFUSE = "refuse"  # connections are reset
 
@@ -33,6 +33,8 @@ class Proxy:
         """Seconds by which requests arrive later; they arrive even if their sender hung up meanwhile."""
         self.drop_after = b""
         """Replies are dropped from the request on that contains this; empty: never."""
+        self.hold_after = b""
+        """The same, but from then on nothing passes at all: the client has vanished."""
         self._sockets: set[socket.socket] = set()
         self._open = True
         threading.Thread(target=self._accept, daemon=True).start()
@@ -78,10 +80,13 @@ class Proxy:
             self._held()
             if self.drop_after and self.drop_after in data:
                 self.mode, self.drop_after = Mode.DROP_REPLIES, b""
+            if self.hold_after and self.hold_after in data:
+                self.mode, self.hold_after = Mode.HOLD, b""
             with contextlib.suppress(OSError):
                 server.sendall(data)
-        if not self.delay:
-            self._hang_up(server)
+        self._held()
+        with contextlib.suppress(OSError):
+            server.shutdown(socket.SHUT_WR)  # gently: what was sent last must arrive first
 
     def _replies(self, server: socket.socket, client: socket.socket) -> None:
         while data := self._receive(server):

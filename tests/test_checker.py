@@ -120,3 +120,12 @@ def test_a_call_that_raises_is_unknown(tmp_path: Path) -> None:
     assert [line.said for line in lines_of(tmp_path)] == [Said.INVOKE, Said.UNKNOWN]
     assert ops_of(lines_of(tmp_path))[0].ended == float("inf")
     history.close()
+
+
+def test_a_charge_without_a_failure_is_found() -> None:
+    """A failed call may go uncharged, when its answer was refused; a charge without one is wrong."""
+    assert checker.charged_for_failures({"1": 1, "2": 2}, {"1": 2, "2": 2}) == []
+    assert checker.charged_for_failures({"1": 1, "2": 2}, {"2": 1}) == [
+        "record 1 was charged 1 times for 0 failures",
+        "record 2 was charged 2 times for 1 failures",
+    ]

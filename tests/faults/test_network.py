@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from dev.proxy import Mode, Proxy, proxy_to
@@ -14,8 +16,9 @@ from dev.servers import Server
 
 from tickoff import Lease, LeaseLost, StoreUnreachable, Tickoff
 from tickoff.leases.referee import Referee
+from tickoff.model import Known, Outcome
 from tickoff.stores import open_store
-from tickoff.stores.base import LeaseStore
+from tickoff.stores.base import IO_LIMIT, LeaseStore
 
 _WRITE = {"redis": b"EVALSHA", "postgres": b"INSERT", "mariadb": b"INSERT"}
 """What the request that wins a new name contains."""
@@ -232,3 +235,28 @@ def test_a_restarted_store_is_used_again(redis: Server, name: str) -> None:
             proxy.reset()
             assert lease.release()
             proxy.reset()
+
+
+@pytest.mark.parametrize("server", ["postgres", "mariadb"], indirect=True)
+def test_a_server_that_vanished_amid_a_settlement_does_not_keep_the_job_from_the_others(
+    server: Server, direct: LeaseStore, name: str
+) -> None:
+    """Its database would hold the row for hours: nobody hangs up on it, for there is nobody any more."""
+    with behind_proxy(server) as (proxy, referee):
+        tick = direct.now() // 1000 * 1000 - 5000
+        lease = referee.race(referee.tick_bid(name, 1000, tick))
+        assert isinstance(lease, Lease)
+        proxy.hold_after = b"UPDATE"
+        with pytest.raises(StoreUnreachable):
+            referee.settle(lease, Outcome.OK)
+        assert proxy.mode is Mode.HOLD
+
+        def next_one_is_won() -> bool:
+            with contextlib.suppress(StoreUnreachable):
+                return direct.race([later])[0].ok
+            return False
+
+        later = replace(referee.tick_bid(name, 1000, tick + 1000), known=Known())
+        began = time.monotonic()
+        assert eventually(next_one_is_won, 3 * IO_LIMIT)
+        assert time.monotonic() - began < 2 * IO_LIMIT

@@ -49,7 +49,7 @@ class Dialect:
     @property
     def begin(self) -> str:
         """The statement that begins a write."""
-        return f"BEGIN; {KEYED_PLANS}" if self.name == "postgresql" else self.schema.begin
+        return f"{self.schema.begin}; {KEYED_PLANS}" if self.name == "postgresql" else self.schema.begin
 
     @property
     def locks_rows(self) -> bool:

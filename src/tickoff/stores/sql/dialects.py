@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from ...errors import ConfigError, StoreUnreachable
+from ..base import IO_LIMIT
 
 _SCHEMA_LOCK = 0x7469636B
 """An arbitrary number ("tick") that all servers agree on while they make the schema."""
@@ -21,6 +23,18 @@ _SCHEMA_LOCK = 0x7469636B
 _SCHEMA_WAIT = 30
 
 _PAUSE = 0.01
+
+_ABANDONED = math.ceil(IO_LIMIT)
+"""Seconds after which the database ends a transaction of ours that has fallen silent.
+
+The machine may have vanished amid it. Nobody hangs up for it, so its locks, on the lease of a job, say, would
+stay for the hours until the network gives up. MySQL cannot tell such a connection from an idle one.
+"""
+
+_BEGIN_ON_POSTGRESQL = f"BEGIN; SET LOCAL idle_in_transaction_session_timeout = '{_ABANDONED}s'"
+
+_ZONE_AND_PATIENCE = f"SET time_zone = '+00:00' /*M!100300 , idle_transaction_timeout = {_ABANDONED} */"
+"""What MySQL takes for a comment, MariaDB obeys."""
 
 _WHO_AND_READ_COMMITTED = """
     SELECT pg_backend_pid(), CASE current_setting('default_transaction_isolation')
@@ -125,7 +139,7 @@ class Dialect:
                 return [f"PRAGMA busy_timeout = {int(limit * 1000)}", "PRAGMA journal_mode = WAL"]
             case _:
                 return [
-                    "SET time_zone = '+00:00'",
+                    _ZONE_AND_PATIENCE,
                     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
                     f"SET innodb_lock_wait_timeout = {max(1, int(limit))}",
                 ]
@@ -162,7 +176,7 @@ def _milliseconds(seconds: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
     return sa.cast(sa.func.floor(seconds * 1000), sa.BigInteger)
 
 
-_POSTGRESQL = Dialect("postgresql", _milliseconds(sa.extract("epoch", sa.func.now())), "BEGIN")
+_POSTGRESQL = Dialect("postgresql", _milliseconds(sa.extract("epoch", sa.func.now())), _BEGIN_ON_POSTGRESQL)
 _MYSQL = Dialect(
     "mysql", sa.cast(sa.func.floor(sa.func.unix_timestamp(sa.func.now(6)) * 1000), sa.BigInteger), "BEGIN"
 )
