@@ -154,6 +154,7 @@ def test_history_is_bounded_per_name(url_of: Callable[[str], str], monkeypatch: 
 
     monkeypatch.setattr(sql, "RUNS_KEPT", 5)
     monkeypatch.setattr(memory, "RUNS_KEPT", 5)
+    monkeypatch.setattr(sql, "_PRUNE_EVERY", 8)  # by chance, so often that it comes
     for kind in ("memory", "sqlite", "postgres", "mariadb"):
         store, name = open_store(url_of(kind)), f"bounded-{uuid4().hex}"
         start = store.now() - 1_000_000
