@@ -1,10 +1,10 @@
-"""What a server process of the fleet runs: a few jobs that write what they do into one log, and `serve`."""
+"""What a process of the fleet runs: `tickoff serve`, with a few jobs that write what they do into one log."""
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from tests.actor import skew_clock
 from tests.planted import apply_from_environment
 from tests.processes import forked
 from tickoff import Tickoff
+from tickoff.cli import program
 from tickoff.ground.clocks import elapsed
 from tickoff.ticks.tick import Tick
 
@@ -90,14 +91,18 @@ def die_if_first(log: Path, name: str) -> None:
 SCENARIOS: dict[str, Callable[[Tickoff, Path], None]] = {"beat": beat, "crash": crash}
 
 
+application: Tickoff
+"""Of this process, where `tickoff serve` finds it."""
+
+
 def serve(url: str, namespace: str, log: Path, scenario: str, skew: float, slots: int) -> None:
     """Be a server, with a wrong clock, until SIGTERM."""
-    logging.basicConfig(level=logging.WARNING, format=f"%(asctime)s {os.getpid()} %(message)s")
+    global application
     skew_clock(skew)
     apply_from_environment()
-    jobs = Tickoff(url, namespace=namespace, slots=slots, grace="2s")
-    SCENARIOS[scenario](jobs, log)
-    jobs.serve()
+    application = Tickoff(url, namespace=namespace, slots=slots, grace="2s")
+    SCENARIOS[scenario](application, log)
+    sys.exit(program.main(["serve", "--app", f"{__name__}:application"], standalone_mode=False))
 
 
 class Fleet:

@@ -1,4 +1,4 @@
-"""Ten real servers with wrong clocks, servers that are killed, stores that are restarted."""
+"""Ten processes of `tickoff serve` with wrong clocks, servers that are killed, stores that are restarted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tickoff.ticks.presence import servers
 
 from .server import TTL, Fleet, Line, lines, wait_until
 
-SECONDS = 60.0 if os.environ.get("TICKOFF_FULL") else 8.0
+SECONDS = 60.0 if os.environ.get("TICKOFF_FULL") else 10.0
 SKEWS = [15 + skew for skew in (-5, -4, -3, -1.5, -0.4, 0, 0.7, 2, 3.5, 5)]
 """Seconds by which the clocks of the servers are ahead of the store's."""
 
