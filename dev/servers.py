@@ -151,19 +151,24 @@ def pgbouncer(behind: Server, mode: str, sessions: int = 2) -> Iterator[Server]:
 
 @contextmanager
 def mariadb_server(*options: str, disk: Path | None = None) -> Iterator[Server]:
-    """A MariaDB with an empty database `tickoff`, and root without a password."""
+    """A MariaDB with an empty database `tickoff`, and root without a password.
+
+    With a folder of its own for temporary tables: one that starts deletes all it finds there, and another one
+    that is just making such a table dies of that.
+    """
     binary = installed("mariadbd", "/usr/sbin")
     as_root = ["--user=root"] if os.getuid() == 0 else []
     with own_folder(disk) as folder:
         data, port = folder / "data", free_port()
-        install = [installed("mariadb-install-db"), "--no-defaults", f"--datadir={data}"]
+        homes = [f"--datadir={data}", f"--tmpdir={folder}"]
+        install = [installed("mariadb-install-db"), "--no-defaults", *homes]
         subprocess.run(
             [*install, "--auth-root-authentication-method=normal", "--skip-test-db", *as_root],
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        command = [binary, "--no-defaults", *as_root, f"--datadir={data}", f"--socket={folder}/socket"]
+        command = [binary, "--no-defaults", *as_root, *homes, f"--socket={folder}/socket"]
         command += [
             f"--port={port}",
             "--bind-address=127.0.0.1",
