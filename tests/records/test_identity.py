@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Any
 
-import pytest
-
-from tests.records.shop import Shop, eventually
+from tests.records.shop import Shop
 
 
 def test_the_key_of_a_record_is_the_same_at_each_attempt_and_new_after_a_reopening(shop: Shop) -> None:
@@ -70,51 +67,3 @@ def test_a_call_with_several_records_gets_their_keys_in_their_order(corner_shop:
     records = corner_shop.records(alone)
     records.retry()
     assert records.run().counts.done == 10
-
-
-@pytest.mark.parametrize(("options", "bound"), [({"flush": 1}, 3), ({"flush": 5}, 7), ({}, None)])
-def test_no_more_answers_are_unwritten_than_the_flush_allows(
-    corner_shop: Shop, options: dict[str, Any], bound: int | None
-) -> None:
-    """What a dead process has to ask again: those that run, and one flush less one."""
-    corner_shop.stock(300)
-    called: Counter[int] = Counter()
-    records = corner_shop.records(lambda row: called.update([row.id]) or "yes", concurrency=3, **options)
-    worker = records.worker()
-    stuck = threading.Event()
-    settle, free = worker._table.settle, threading.Event()
-
-    def slow(*arguments: Any, **more: Any) -> Any:
-        if len(called) > 100:
-            stuck.set()
-            free.wait(20)
-        return settle(*arguments, **more)
-
-    worker._table.settle = slow  # type: ignore[method-assign]
-    worker.start()
-    assert stuck.wait(20)
-    done = corner_shop.states().get("DONE", 0)
-    most = eventually(lambda: len(called) - done)
-    for _ in range(20):
-        threading.Event().wait(0.02)
-        most = max(most, len(called) - done)
-    free.set()
-    eventually(lambda: corner_shop.states() == {"DONE": 300})
-    worker.stop()
-    assert bound is None or most <= bound
-    assert bound is not None or most > 7
-
-
-def test_a_flush_of_one_writes_each_answer_before_the_next_call(corner_shop: Shop) -> None:
-    """With one call at a time, at most one paid answer is ever unwritten."""
-    corner_shop.stock(30)
-    unwritten: list[int] = []
-    called: list[int] = []
-
-    def work(row: Any) -> str:
-        unwritten.append(len(called) - corner_shop.states().get("DONE", 0))
-        called.append(row.id)
-        return "yes"
-
-    assert corner_shop.records(work, flush=1).run().counts.done == 30
-    assert max(unwritten) == 0

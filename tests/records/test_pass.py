@@ -355,8 +355,9 @@ def test_a_function_may_get_several_records_and_answer_for_each(shop: Shop) -> N
     assert shop.row(13)[::3] == ("FAILED", "ValueError: odd one")
 
 
+@pytest.mark.parametrize("culprit", [1, 2, 57, 100])
 def test_a_call_with_several_records_that_raises_is_halved_until_the_culprit_is_alone(
-    corner_shop: Shop,
+    corner_shop: Shop, culprit: int
 ) -> None:
     """It takes at most 14 more calls among a hundred, and nobody else is charged."""
     corner_shop.stock(100)
@@ -364,7 +365,7 @@ def test_a_call_with_several_records_that_raises_is_halved_until_the_culprit_is_
 
     def work(rows: list[Any]) -> list[str]:
         calls.append(len(rows))
-        if any(row.id == 57 for row in rows):
+        if any(row.id == culprit for row in rows):
             raise ValueError("one of these")
         return ["yes" for _ in rows]
 

@@ -83,6 +83,11 @@ def limited(contact: Any) -> str:
     return found
 
 
+def limited_batch(contacts: list[Any]) -> list[str]:
+    """The same for several in one call."""
+    return [limited(contact) for contact in contacts]
+
+
 def main() -> None:
     """Run one pass, or serve until told to stop; say at the end what was done."""
     told = json.loads(sys.argv[1])
