@@ -18,6 +18,8 @@ class Api:
         """All requests, by phone."""
         self.paid: Counter[str] = Counter()
         """Those that were answered with a result."""
+        self.serving = 0
+        """How many requests are being answered."""
         self._latency = latency
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
@@ -61,13 +63,24 @@ class Api:
             while request := await reader.readline():
                 while (await reader.readline()).strip():
                     pass
-                await asyncio.sleep(self._latency)
+                await self._think()
                 writer.write(self._answer(request.split()[1].decode().strip("/")))
                 await writer.drain()
         except ConnectionError:
             pass  # its server was killed
         finally:
             writer.close()
+
+    async def _think(self) -> None:
+        self.serving += 1
+        try:
+            await asyncio.sleep(self.latency(self.serving))
+        finally:
+            self.serving -= 1
+
+    def latency(self, _serving: int) -> float:
+        """Seconds that an answer takes, while so many are being given."""
+        return self._latency
 
     def _answer(self, phone: str) -> bytes:
         self.asked[phone] += 1

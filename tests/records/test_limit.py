@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Callable
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from tests.records.shop import Shop
+from tests.records.provider import Provider
+from tests.records.shop import Shop, eventually
 from tickoff import Defer, Tickoff
 from tickoff.errors import ConfigError
 from tickoff.records.limit import Bounds, Limit
+
+LENGTH = 20 if os.environ.get("TICKOFF_FULL") == "1" else 8
+"""Seconds that are left to find a number, and then to look at it."""
 
 Latency = Callable[[int, float], float]
 """Seconds that a call takes, by how many run and by when it starts."""
@@ -120,3 +127,71 @@ def test_the_bounds_are_kept_and_a_pass_is_worked(corner_shop: Shop) -> None:
     records = corner_shop.records(work, concurrency=(2, 12))
     assert records.run().counts.done == 1500
     assert 4 <= most[0] <= 12
+
+
+class Crowded(Provider):
+    """Slower for all with each request it serves at once: so many are best for it."""
+
+    best = 16
+
+    def latency(self, serving: int) -> float:
+        """Twice as slow at the best number as alone."""
+        return 0.1 * (1 + (serving / self.best) ** 2)
+
+
+async def asked(api: Provider, row: Any) -> str:
+    """The API's answer, over a connection of its own."""
+    reader, writer = await asyncio.open_connection(*api.address.split(":"))
+    try:
+        writer.write(f"GET /{row.phone} HTTP/1.1\r\n\r\n".encode())
+        await reader.readuntil(b"\r\n\r\n")
+        return "yes"
+    finally:
+        writer.close()
+
+
+@contextmanager
+def working(shop: Shop, api: Provider, concurrency: Any) -> Iterator[None]:
+    """A worker that calls this API."""
+
+    async def lookup(row: Any) -> str:
+        return await asked(api, row)
+
+    worker = shop.records(lookup, concurrency=concurrency).worker()
+    worker.start()
+    yield
+    worker.stop()
+
+
+def rate_of(api: Provider, length: float) -> float:
+    """Answers a second in the seconds to come."""
+    start = time.monotonic()
+    time.sleep(length)
+    return api.rate(start, start + length)
+
+
+@pytest.mark.timeout(180)
+def test_on_a_real_api_it_finds_what_the_best_number_does_and_comes_down_when_that_degrades(
+    corner_shop: Shop,
+) -> None:
+    """Over HTTP, beside the best number in the same run; then the API can serve two at once, well."""
+    corner_shop.stock(8000)
+    api = Crowded(0.0)
+    api.start()
+    try:
+        with working(corner_shop, api, Crowded.best):
+            time.sleep(2)
+            fixed = rate_of(api, LENGTH / 2)
+        with working(corner_shop, api, "auto"):
+            time.sleep(LENGTH)
+            found = rate_of(api, LENGTH)
+            api.best = 2
+            eventually(lambda: api.serving <= 6, 40)
+            time.sleep(5)
+            stays = api.serving
+    finally:
+        api.stop()
+    print(f"best number {fixed:.1f}/s, auto {found:.1f}/s, {stays} at once when it degraded")
+    assert fixed > 40  # of 80 by its own words, on a machine that is its own
+    assert found >= 0.8 * fixed
+    assert stays <= 6
