@@ -194,4 +194,4 @@ def test_on_a_real_api_it_finds_what_the_best_number_does_and_comes_down_when_th
     print(f"best number {fixed:.1f}/s, auto {found:.1f}/s, {stays} at once when it degraded")
     assert fixed > 40  # of 80 by its own words, on a machine that is its own
     assert found >= 0.8 * fixed
-    assert stays <= 6
+    assert stays <= Crowded.best / 2  # now and then it tries a few more
