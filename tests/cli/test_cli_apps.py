@@ -69,3 +69,10 @@ def test_without_a_module_the_remedy_is_named(text):
     """The option and its twin."""
     with pytest.raises(ConfigError, match=r"--app .* TICKOFF_APP"):
         load_app(text)
+
+
+@pytest.mark.parametrize("text", [":jobs", ".jobs", "."])
+def test_an_app_without_a_module_is_refused(text: str) -> None:
+    """In words of ours, not in those of Python's importer."""
+    with pytest.raises(ConfigError, match=r"names no module; write MODULE\[:NAME\]"):
+        load_app(text)

@@ -349,3 +349,29 @@ def test_the_environment_names_the_store(tickoff, url, name):
     """As a crontab does."""
     done = tickoff("lock", name, "--", "echo", "ran", TICKOFF_URL=url)
     assert (done.returncode, done.stdout) == (0, "ran\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--", "sh", "-c", "true"], "NAME is missing; put it before --, and 'sh' stays after it"),
+        (["one", "two", "--", "true"], "'two' stands before --, where only NAME does"),
+        (["one", "--"], "the command to run is missing"),
+        (["one", "true"], "the command to run is missing"),
+    ],
+)
+@pytest.mark.parametrize("command", [["lock"], ["once", "--every", "1h"]])
+def test_only_the_name_stands_before_the_dashes(tickoff, tmp_path, command, words, says):
+    """A forgotten NAME would be taken from the command, and the rest of it run."""
+    done = tickoff(*command, "--url", f"sqlite:///{tmp_path}/tickoff.db", *words)
+    assert done.returncode == 125
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize("typed", ["lock x --ti", "once --ti"])
+def test_the_shell_completes_what_is_typed_before_the_command(tickoff, typed):
+    """There are no dashes yet, and perhaps no name."""
+    words = ["tickoff", *typed.split()]
+    asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = tickoff(_TICKOFF_COMPLETE="bash_complete", **asked)
+    assert (done.stdout, done.stderr) == ("plain,--timeout\n", "")

@@ -34,6 +34,16 @@ def test_the_console_script_and_the_module_are_the_same(tickoff):
     assert script.load() is main
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(("words", "status"), [("ls", 0), ("serve --app no_such_module", 2)])
+def test_streams_that_are_closed_are_no_error(closed, words, status, environment, tmp_path):
+    """A daemon may start us so; what we open does not get into their place."""
+    line = f'"{sys.executable}" -m tickoff {words} {closed}; echo $? > status'
+    url = {"TICKOFF_URL": f"sqlite:///{tmp_path}/tickoff.db"}
+    subprocess.run(["sh", "-c", line], cwd=tmp_path, env={**environment, **url}, check=True)
+    assert (tmp_path / "status").read_text() == f"{status}\n"
+
+
 @pytest.mark.parametrize("argument", ["--version", "--help"])
 def test_asking_for_help_imports_neither_a_database_nor_redis(argument, environment):
     """What a command does not use it does not pay for."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -39,7 +41,16 @@ for _command in (*_COMMANDS, *_OPERATING):
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    _claim_streams()
     sys.exit(_status())
+
+
+def _claim_streams() -> None:
+    """Open those that are closed, or what is opened next would take their place, and get what is said."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - as long as we live
 
 
 def _status() -> int:

@@ -30,6 +30,10 @@ def load_app(text: str | None) -> Tickoff:
     if not text:
         raise ConfigError("no application is named; pass --app MODULE[:NAME] or set TICKOFF_APP")
     module, _, name = text.partition(":")
+    if not module or module.startswith("."):
+        raise ConfigError(
+            f"--app={text} names no module; write MODULE[:NAME], such as shop.jobs or shop.jobs:jobs"
+        )
     loaded = _imported(module)
     return _named(loaded, name) if name else _only_one(loaded)
 

@@ -42,10 +42,14 @@ class Wrapper(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read our own options up to `--`: what follows is the command's."""
         with _failures_of_ours():
-            wants_help = not {"-h", "--help"}.isdisjoint(args[: args.index("--")] if "--" in args else args)
-            if "--" not in args and not wants_help:
+            ours, words = _divided(args)
+            wants_help = not {"-h", "--help"}.isdisjoint(ours)
+            if not words and not wants_help and not ctx.resilient_parsing:
                 raise click.UsageError("the command to run is missing; put it after --", ctx)
-            return super().parse_args(ctx, args)
+            left = super().parse_args(ctx, args)
+            if not ctx.resilient_parsing:  # else the shell asks how to complete what is typed so far
+                _refuse_misplaced(ctx, words)
+            return left
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it; an error of ours is told in one line."""
@@ -58,6 +62,24 @@ class Wrapper(click.Command):
             except (TickoffError, OSError) as error:
                 say(str(error))
                 return WRAPPER_FAILED
+
+
+def _divided(args: list[str]) -> tuple[list[str], list[str]]:
+    """What is ours, and after `--` the words of the command."""
+    place = args.index("--") if "--" in args else len(args)
+    return args[:place], args[place + 1 :]
+
+
+def _refuse_misplaced(ctx: click.Context, words: list[str]) -> None:
+    """Only NAME stands before `--`: else a word of the command would be taken for it, or for the command."""
+    misplaced = len(ctx.params["command"]) - len(words)
+    if misplaced < 0:
+        raise click.UsageError(f"NAME is missing; put it before --, and {words[0]!r} stays after it", ctx)
+    if misplaced > 0:
+        stray = " ".join(ctx.params["command"][:misplaced])
+        raise click.UsageError(
+            f"{stray!r} stands before --, where only NAME does; put the command after it", ctx
+        )
 
 
 @contextmanager
