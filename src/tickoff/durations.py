@@ -123,7 +123,7 @@ def _ttl_ms(value: Duration, field: str) -> int:
 def _wait_seconds(value: Duration, field: str) -> float:
     length = seconds(value, field)
     if length < 0:
-        raise ConfigError(f'{field}={value!r} is below zero; use "10s", or leave it out to give up at once')
+        raise ConfigError(f'{field}={value!r} is below zero; use such as "10s", or 0 for no time at all')
     return length
 
 

@@ -393,6 +393,15 @@ def test_the_tick_is_the_latest_one_and_a_timer_may_fire_a_second_early(wall: in
     assert Firing(MINUTELY, "job", wall, 0.0).tick == tick * 1000
 
 
+@pytest.mark.parametrize(
+    ("wall", "tick"), [(10_000, 10), (10_010, 10), (10_499, 10), (10_600, 11), (10_999, 11), (11_000, 11)]
+)
+def test_a_tick_a_second_means_the_nearest_one(wall: int, tick: int) -> None:
+    """A second early would always be the next one, which the store refuses as too early."""
+    secondly = plan("job", every("1s"), 60_000, None, None, "next")
+    assert Firing(secondly, "job", wall, 0.0).tick == tick * 1000
+
+
 @pytest.mark.parametrize("period", [4, 600])
 def test_a_store_that_is_behind_is_waited_for_but_not_for_long(period: int) -> None:
     """Half a period, a minute at most; then the error names the skew."""

@@ -68,7 +68,7 @@ class Firing:
     """One call by a scheduler: the tick it means by this machine's clock, and what is worth waiting for."""
 
     def __init__(self, plan: Plan, name: str, wall: int, now: float) -> None:
-        tick = plan.schedule.upto(wall + _FIRED_EARLY)
+        tick = _meant(plan.schedule, wall)
         if tick is None:
             raise TickoffError(f"{plan.job} was fired before the first tick of {plan.schedule.text!r}")
         following = plan.schedule.after(tick)
@@ -112,6 +112,14 @@ class Firing:
         if skipped.why is not Why.HELD or now >= self._next_due:
             return False
         return skipped.note == STORE_FORGOT or (self._plan.takeover and skipped.tick == moment(self.tick))
+
+
+def _meant(schedule: Schedule, wall: int) -> int | None:
+    """The latest tick, or the next one if it is near: no further off than half the time between the two."""
+    last, coming = schedule.upto(wall), schedule.after(wall)
+    if coming is None or coming - wall > _FIRED_EARLY:
+        return last
+    return coming if last is None or (coming - wall) * 2 <= coming - last else last
 
 
 @dataclass(frozen=True, slots=True)
