@@ -9,6 +9,10 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
+# What we measure ourselves beside has an environment of its own.
+BENCH := build/bench-venv
+PEERS := $(BENCH)/.peers
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
@@ -42,8 +46,9 @@ format: $(DEV) ## format the code and repair what lint can repair
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(DEV) servers ## measure locks beside the bare statements
-	@$(PY) bench/locks.py
+PART :=
+bench: $(PEERS) servers ## measure beside others, renew docs/performance.md: PART=locks|records|scheduler|startup|growth|upsert
+	@$(BENCH)/bin/python -m bench $(PART)
 
 docs: $(DEV) ## renew the pages made from code, and build the site into build/site
 	@$(PY) -m dev.pages
@@ -68,6 +73,12 @@ $(RUNTIME): pyproject.toml
 	@python=$$(dev/find-python) && echo "making $(VENV) with $$($$python --version)" && \
 	rm -rf $(VENV) && $$python -m venv $(VENV)
 	@$(PIP) install --editable .
+	@touch $@
+
+$(PEERS): pyproject.toml bench/requirements.txt
+	@python=$$(dev/find-python) && echo "making $(BENCH) with $$($$python --version)" && \
+	rm -rf $(BENCH) && $$python -m venv $(BENCH)
+	@$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --requirement bench/requirements.txt --editable '.[all,testing]'
 	@touch $@
 
 $(DEV): $(RUNTIME)

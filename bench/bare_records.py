@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import sqlalchemy as sa
 
-Cycle = Callable[[], None]
-"""One batch claimed and completed."""
+Cycle = Callable[[], int]
+"""One batch claimed and completed; how many records that were."""
 
 _PLANS = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
 _CLAIM = (
@@ -32,12 +32,13 @@ def on_postgres(url: str, table: str, size: int) -> Cycle:
     claim, complete = (text.format(t=table, size=size) for text in (_CLAIM, _COMPLETE))
     floor = 0
 
-    def cycle() -> None:
+    def cycle() -> int:
         nonlocal floor
         token = secrets.token_hex(16)
         ids = [row[0] for row in connection.execute(claim, (floor, token)).fetchall()]
-        floor = max(ids)
+        floor = max(ids, default=floor)
         connection.execute(complete, (ids, ["ok"] * len(ids), token))
+        return len(ids)
 
     return cycle
 
@@ -50,25 +51,28 @@ def on_others(engine: sa.Engine, table: str, size: int) -> Cycle:
     lock = "" if engine.dialect.name == "sqlite" else " FOR UPDATE SKIP LOCKED"
     rest = f"WHERE status = 'PENDING' AND id > {mark} ORDER BY id LIMIT {size}{lock}"
     select = f"SELECT id, phone, answer FROM {table} {rest}"
-    marks = ", ".join([mark] * size)
-    flip = f"UPDATE {table} SET status = 'IN_FLIGHT', claim = {mark} WHERE id IN ({marks})"
+    flip = f"UPDATE {table} SET status = 'IN_FLIGHT', claim = {mark} WHERE id IN ({{marks}})"
     complete = (
         f"UPDATE {table} SET status = 'DONE', answer = {mark} "
         f"WHERE id = {mark} AND status = 'IN_FLIGHT' AND claim = {mark}"
     )
     floor = 0
 
-    def cycle() -> None:
+    def cycle() -> int:
         nonlocal floor
         token = secrets.token_hex(16)
         cursor.execute(begin)
         cursor.execute(select, (floor,))
         ids = [row[0] for row in cursor.fetchall()]
+        if not ids:
+            cursor.execute("COMMIT")
+            return 0
         floor = ids[-1]
-        cursor.execute(flip, (token, *ids))
+        cursor.execute(flip.format(marks=", ".join([mark] * len(ids))), (token, *ids))
         cursor.execute("COMMIT")
         cursor.execute(begin)
         cursor.executemany(complete, [("ok", key, token) for key in ids])
         cursor.execute("COMMIT")
+        return len(ids)
 
     return cycle

@@ -1,4 +1,4 @@
-"""Lock cycles on Redis: by hand, with redis-py's own Lock, and with Tickoff; blocking and asyncio."""
+"""Lock cycles on Redis: by hand, with the locks of redis-py and python-redis-lock, and with Tickoff."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from time import perf_counter
 
 import redis
 import redis.asyncio
+import redis_lock
 
 from bench.ratios import Contender
 from tickoff import Tickoff
@@ -18,18 +19,19 @@ COMPARE_AND_DELETE = (
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end"
 )
 
-BY_HAND, THEIR_LOCK, OURS = "by hand", "redis-py Lock", "Tickoff"
+BY_HAND, THEIR_LOCK, OTHER_LOCK, OURS = "by hand", "redis-py Lock", "python-redis-lock", "Tickoff"
 
 
 @contextmanager
 def sync_contenders(url: str) -> Iterator[list[Contender]]:
-    """The three of them, blocking, each with a client of its own."""
-    clients = [redis.Redis.from_url(url) for _ in range(2)]
+    """All of them, blocking, each with a client of its own."""
+    clients = [redis.Redis.from_url(url) for _ in range(3)]
     jobs = Tickoff(url)
     try:
         yield [
             Contender(BY_HAND, _by_hand(clients[0])),
             Contender(THEIR_LOCK, _their_lock(clients[1])),
+            Contender(OTHER_LOCK, _other_lock(clients[2])),
             Contender(OURS, our_lock(jobs)),
         ]
     finally:
@@ -40,7 +42,7 @@ def sync_contenders(url: str) -> Iterator[list[Contender]]:
 
 @contextmanager
 def async_contenders(url: str) -> Iterator[list[Contender]]:
-    """The three of them in coroutines of one event loop, one cycle after the other."""
+    """Those that can, in coroutines of one event loop, one cycle after the other."""
     jobs = Tickoff(url)
     with asyncio.Runner() as runner:
         clients = [redis.asyncio.Redis.from_url(url) for _ in range(2)]
@@ -88,6 +90,19 @@ def _their_lock(client: redis.Redis) -> Callable[[int], float]:
         begun = perf_counter()
         for _ in range(cycles):
             with client.lock("lock:theirs", timeout=60, blocking=False):
+                pass
+        return perf_counter() - begun
+
+    return run
+
+
+def _other_lock(client: redis.Redis) -> Callable[[int], float]:
+    """Without its thread for renewal, which it starts and ends with each lock."""
+
+    def run(cycles: int) -> float:
+        begun = perf_counter()
+        for _ in range(cycles):
+            with redis_lock.Lock(client, "other", expire=60):
                 pass
         return perf_counter() - begun
 

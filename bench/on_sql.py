@@ -1,4 +1,4 @@
-"""Lock cycles on databases: the two bare statements over the driver, and Tickoff."""
+"""Lock cycles on databases: the two bare statements over the driver, an advisory lock, and Tickoff."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.on_redis import OURS, our_lock
 from bench.ratios import Contender
 from tickoff import Tickoff
 
-BARE = "bare statements"
+BARE, ADVISORY = "bare statements", "advisory lock"
 
 Execute = Callable[[str, tuple[Any, ...]], Any]
 
@@ -54,7 +54,8 @@ def postgres_contenders(url: str) -> Iterator[list[Contender]]:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS bare_lease")
         connection.execute(_TABLE.format("timestamptz"))
-        yield from _beside_ours(url, _bare(connection.execute, _POSTGRES_RACE, _POSTGRES_RELEASE))
+        bare = Contender(BARE, _bare(connection.execute, _POSTGRES_RACE, _POSTGRES_RELEASE))
+        yield from _beside_ours(url, bare, Contender(ADVISORY, _advisory(connection)))
 
 
 @contextmanager
@@ -64,7 +65,7 @@ def sqlite_contenders(folder: Path) -> Iterator[list[Contender]]:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(_TABLE.format("integer"))
-        bare = _bare(connection.execute, _SQLITE_RACE, _SQLITE_RELEASE)
+        bare = Contender(BARE, _bare(connection.execute, _SQLITE_RACE, _SQLITE_RELEASE))
         yield from _beside_ours(f"sqlite:///{folder}/tickoff.db", bare)
     finally:
         connection.close()
@@ -79,13 +80,13 @@ def mariadb_contenders(url: str) -> Iterator[list[Contender]]:
     with connection, connection.cursor() as cursor:
         cursor.execute(_TABLE.format("datetime(6)"))
         cursor.execute("INSERT INTO bare_lease VALUES ('bare', '', utc_timestamp(6))")
-        yield from _beside_ours(url, _bare_on_mariadb(cursor))
+        yield from _beside_ours(url, Contender(BARE, _bare_on_mariadb(cursor)))
 
 
-def _beside_ours(url: str, bare: Callable[[int], float]) -> Iterator[list[Contender]]:
+def _beside_ours(url: str, *others: Contender) -> Iterator[list[Contender]]:
     jobs = Tickoff(url)
     try:
-        yield [Contender(BARE, bare), Contender(OURS, our_lock(jobs))]
+        yield [*others, Contender(OURS, our_lock(jobs))]
     finally:
         jobs.close()
 
@@ -100,6 +101,23 @@ def _bare(execute: Execute, race: str, release: str) -> Callable[[int], float]:
         return perf_counter() - begun
 
     return run
+
+
+def _advisory(connection: psycopg.Connection[Any]) -> Callable[[int], float]:
+    """Kept by the session: nothing is written, and nothing is left when the session ends."""
+
+    def run(cycles: int) -> float:
+        begun = perf_counter()
+        for _ in range(cycles):
+            _expect_one(connection.execute(_TAKE, (1,)).rowcount)
+            _expect_one(connection.execute(_GIVE_BACK, (1,)).rowcount)
+        return perf_counter() - begun
+
+    return run
+
+
+_TAKE = "SELECT 1 WHERE pg_try_advisory_lock(%s)"
+_GIVE_BACK = "SELECT 1 WHERE pg_advisory_unlock(%s)"
 
 
 def _bare_on_mariadb(cursor: pymysql.cursors.Cursor) -> Callable[[int], float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +21,10 @@ sys.path.insert(0, str(ROOT))  # this file is run as a script
 
 from dev.servers import mariadb_server, postgres_server  # noqa: E402
 
-from bench import on_drains, on_records, report  # noqa: E402
+from bench import on_drains, on_records, page, report  # noqa: E402
 from bench.on_drains import Tenth  # noqa: E402
 from bench.on_records import BARE, BARE_LARGE, OURS, OURS_ASYNC, OURS_BATCHED, Cost, Database  # noqa: E402
+from bench.page import Gate  # noqa: E402
 from bench.ratios import Rule, Section, take_turns  # noqa: E402
 
 GATE, GATE_BATCHED = 1 / 0.5, 1 / 0.7
@@ -55,6 +56,7 @@ class Told:
 
     lines: list[str]
     missed: bool = False
+    gates: Sequence[Gate] = ()
 
 
 Part = Callable[[Database, Namespace], Told]
@@ -72,7 +74,8 @@ def main() -> int:
         print("\n".join(["", *told.lines]), flush=True)
         missed |= told.missed
         if options.write:
-            report.rewrite_text(ROOT / "docs" / "performance.md", part, context, told.lines)
+            report.rewrite_text(page.PAGE, part, context, told.lines)
+            page.put_gates(page.PAGE, told.gates)
     print("\na gate was missed" if missed else "\nall gates met")
     return 1 if missed else 0
 
@@ -90,10 +93,11 @@ def compared(opened: Database, options: Namespace) -> Told:
 def compare(opened: Database, options: Namespace, rules: list[Rule] | tuple[Rule, ...]) -> Told:
     """Rates, CPU time, and the ratios of the times, round by round."""
     times = take_turns(opened.contenders(), options.rounds, options.rows)
-    section = Section("", times, rules)
+    section = Section("Records", times, rules)
     lines = [_HEAD, *(_costs(label, opened.costs.runs[label]) for label in times), ""]
     ratios = [report.ratio_text(verdict) for verdict in section.verdicts]
-    return Told(lines + ratios, any(verdict.missed for verdict in section.verdicts))
+    missed = any(verdict.missed for verdict in section.verdicts)
+    return Told(lines + ratios, missed, report.gates_of(section))
 
 
 _HEAD = f"{'':40}{'records/s':>11}{'with start':>12}{'own CPU':>11}{'its CPU':>11}"
@@ -130,7 +134,10 @@ def _flat(what: str, tenths: list[Tenth]) -> Told:
         f"the last at {share:.2f} of the first (gate ≥ {LAST_TENTH}), {second:.2f} of the second",
         "memory after each: " + ", ".join(str(tenth.memory) for tenth in tenths) + " MiB",
     ]
-    return Told(lines, share < LAST_TENTH)
+    gate = Gate(
+        f"A drain of {what}", f"last tenth ≥ {LAST_TENTH} of the first", f"{share:.2f}", share >= LAST_TENTH
+    )
+    return Told(lines, not gate.met, [gate])
 
 
 def beside_a_small_one(opened: Database, options: Namespace) -> Told:
@@ -142,7 +149,10 @@ def beside_a_small_one(opened: Database, options: Namespace) -> Told:
         f"In a table of {options.large:,}, over its first {WORKED:,}: {share:.2f} of the rate in a table of "
         f"{SMALL:,} (gate ≥ {FLAT}), median of three turns"
     )
-    return Told([line], share < FLAT)
+    gate = Gate(
+        f"A table of {options.large:,}", f"rate ≥ {FLAT} of a small one's", f"{share:.2f}", share >= FLAT
+    )
+    return Told([line], not gate.met, [gate])
 
 
 def fleet(opened: Database, options: Namespace) -> Told:

@@ -1,23 +1,27 @@
-"""What was measured, as text, as JSON and as tables between the markers of a page."""
+"""What was measured, as text and as tables between the markers of a page."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from bench import page
 from bench.ratios import Section, Verdict, spread
 
-_END = "<!-- to here -->"
 _PACKAGES = ("redis", "psycopg", "SQLAlchemy", "PyMySQL")
+_PEERS = (
+    *("apscheduler", "asyncpg", "celery", "dramatiq", "hiredis", "huey", "pgqueuer", "procrastinate"),
+    *("python-redis-lock", "uvloop"),
+)
 _SERVERS = (("redis-server", ""), ("postgres", "lib/postgresql/*/bin"), ("mariadbd", "sbin"))
 
 
@@ -41,7 +45,7 @@ class Context:
         """The context of a run that begins now."""
         return cls(
             script=script,
-            command=f"python {script} {arguments}",
+            command=f"python {script} {arguments}".rstrip(),
             date=f"{datetime.now(UTC):%Y-%m-%d}",
             machine=_machine(),
             load=f"{os.getloadavg()[0]:.1f}",
@@ -68,44 +72,56 @@ def misses(section: Section) -> list[str]:
     return [*lines, f"{section.title}: {section.note}"] if section.spoilt else lines
 
 
-def as_json(context: Context, sections: Sequence[Section]) -> str:
-    """All figures, the single rounds included."""
-    listed = [asdict(one) | {"verdicts": [_plain(v) for v in one.verdicts]} for one in sections]
-    return json.dumps({"context": asdict(context), "sections": listed}, indent=1) + "\n"
-
-
-def rewrite(page: Path, context: Context, sections: Sequence[Section]) -> None:
+def rewrite(target: Path, context: Context, sections: Sequence[Section], part: str = "") -> None:
     """Put the tables between the markers of the page; all else stays as it is."""
-    marker = f"<!-- {context.script} writes from here -->"
-    page.write_text(_replaced(page, marker, _tables(context, sections)), "utf-8")
+    page.put(target, f"{context.script} writes {part}".rstrip(), f"{_tables(sections)}\n{told(context)}")
+    if target == page.PAGE:
+        page.put_gates(target, [gate for section in sections for gate in gates_of(section)])
 
 
-def rewrite_text(page: Path, part: str, context: Context, lines: Sequence[str]) -> None:
+def rewrite_text(target: Path, part: str, context: Context, lines: Sequence[str]) -> None:
     """Put what a part of a script printed between its own markers, with the command above it."""
-    marker = f"<!-- {context.script} writes {part} from here -->"
     about = f"`{context.command}`, {context.date}, load average at the start {context.load}"
-    block = "\n".join([f"{about}:", "", "```text", *lines, "```", ""])
-    page.write_text(_replaced(page, marker, block), "utf-8")
+    page.put(
+        target, f"{context.script} writes {part}", "\n".join([f"{about}:", "", "```text", *lines, "```"])
+    )
 
 
-def _replaced(page: Path, marker: str, block: str) -> str:
-    before, begin, rest = page.read_text("utf-8").partition(marker)
-    _, end, after = rest.partition(_END)
-    if not (begin and end):
-        raise SystemExit(f"{page.name} lacks the lines {marker!r} and {_END!r}: nothing was written")
-    return f"{before}{marker}\n\n{block}\n{_END}{after}"
+def told(context: Context) -> str:
+    """How it was measured, as a list."""
+    return "\n".join(
+        [
+            f"- Command: `{context.command}`, {context.date}",
+            f"- Machine: {context.machine}",
+            f"- Load average at the start: {context.load}",
+            f"- Versions: {', '.join(context.versions)}",
+            f"- Settings: {context.settings}",
+        ]
+    )
 
 
-def _tables(context: Context, sections: Sequence[Section]) -> str:
+def gates_of(section: Section) -> list[page.Gate]:
+    """Those of its rules that have a limit."""
+    return [_gate(section, one) for one in section.verdicts if one.rule.limit is not None]
+
+
+def _gate(section: Section, verdict: Verdict) -> page.Gate:
+    rule = verdict.rule
+    name = f"{section.title}: {rule.of}, beside {rule.to}"
+    return page.Gate(
+        name, f"time ≤ {rule.limit:.3g} times", f"{verdict.ratio.median:.2f} times", not verdict.missed
+    )
+
+
+def _tables(sections: Sequence[Section]) -> str:
     lines = ["| measured | compared with | median of the ratios per round | quartiles | gate | |"]
     lines.append("|---|---|---|---|---|---|")
     lines += [_ratio_row(section, one) for section in sections for one in section.verdicts]
     lines += ["", "| measured | contender | median | quartiles |", "|---|---|---|---|"]
     lines += [_time_row(section, label) for section in sections for label in section.times]
-    lines += ["", *(f"- {section.title}: {section.note}" for section in sections if section.note)]
-    lines += [f"- Command: `{context.command}`, {context.date}", f"- Machine: {context.machine}"]
-    lines += [f"- Load average at the start: {context.load}", f"- Versions: {', '.join(context.versions)}"]
-    return "\n".join([*lines, f"- Settings: {context.settings}", ""])
+    return "\n".join(
+        [*lines, "", *(f"- {section.title}: {section.note}" for section in sections if section.note)]
+    )
 
 
 def _ratio_row(section: Section, verdict: Verdict) -> str:
@@ -134,10 +150,6 @@ def _range(low: float, high: float, digits: int = 3) -> str:
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
-def _plain(verdict: Verdict) -> dict[str, object]:
-    return asdict(verdict.rule) | asdict(verdict.ratio) | {"missed": verdict.missed}
-
-
 def _machine() -> str:
     info = Path("/proc/cpuinfo")
     named = re.search(r"model name\s*: (.+)", info.read_text()) if info.exists() else None
@@ -145,7 +157,13 @@ def _machine() -> str:
 
 
 def _packages() -> list[str]:
-    return [f"{name} {version(name)}" for name in _PACKAGES]
+    return [*(f"{name} {version(name)}" for name in _PACKAGES), *_installed(_PEERS)]
+
+
+def _installed(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        with suppress(PackageNotFoundError):
+            yield f"{name} {version(name)}"
 
 
 def _servers() -> list[str]:
