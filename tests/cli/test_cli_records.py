@@ -155,7 +155,7 @@ def test_a_terminal_shows_a_bar_and_a_row_for_each_server(shop: Shop) -> None:
     done = shop("run", "enrich", KIND="1", SLOW="0.4", FORCE_COLOR="1", TERM="xterm", COLUMNS="200")
     assert done.returncode == 0
     assert "\x1b[" in done.stderr
-    assert "in flight on 1 servers" in done.stderr
+    assert "in flight on 1 server " in done.stderr
     assert "at most" in done.stderr
     assert done.stdout.startswith("enrich: nothing is left")
 
@@ -173,7 +173,7 @@ def test_json_of_a_run_is_one_object_and_nothing_else(shop: Shop) -> None:
     [
         (("show", "enrich", "99"), "no row 99"),
         (("show", "enrich", "x"), "'x' is no int"),
-        (("show", "nothing"), "those there are: enrich"),
+        (("show", "nothing"), "it has: enrich"),
         (("show", "enrich", "1", "2"), "2 values were given for id"),
     ],
 )

@@ -77,11 +77,17 @@ def test_the_records_of_a_job_are_opened_once_and_closed_with_the_application(co
     assert again.progress().pending == 1
 
 
+def test_where_there_is_no_job_over_records_the_decorator_is_named() -> None:
+    """Somebody named the wrong application, or has not come that far."""
+    with pytest.raises(ConfigError, match="it has none; decorate a function with @jobs.each"):
+        Tickoff("memory://").records("enrich")
+
+
 def test_a_job_nobody_defined_is_refused_with_those_there_are() -> None:
     """The list helps against a slip of the pen."""
     jobs = Tickoff("memory://")
     jobs.each("contacts", status="status")(enrich)
-    with pytest.raises(ConfigError, match="those there are: enrich"):
+    with pytest.raises(ConfigError, match="it has: enrich"):
         jobs.records("enrch")
 
 

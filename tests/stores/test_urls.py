@@ -57,6 +57,12 @@ def test_sqlite_leases_live_in_a_file_of_their_own(tmp_path: Path, name: str) ->
     users.dispose()
 
 
+def test_a_folder_of_sqlite_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """SQLite's own words say only that it cannot open the file."""
+    with pytest.raises(StoreUnreachable, match="its folder has to be there, and writable"):
+        Tickoff(f"sqlite:///{tmp_path}/no-such-folder/tickoff.db").race("name")
+
+
 def test_a_users_engine_is_used_without_touching_its_pool(postgres: Server, name: str) -> None:
     """Leases do not queue behind the user's transactions: a full pool does not matter."""
     url = postgres.url.replace("postgresql:", "postgresql+psycopg:")
@@ -182,8 +188,8 @@ def test_the_environment_names_store_and_namespace(
     [
         ("foo://x", "unknown; use one of redis://"),
         ("redis+foo://x", "unknown; use one of redis://"),
-        ("localhost:6379", "unknown; use one of redis://"),
-        ("", "unknown; use one of redis://"),
+        ("localhost:6379", "no scheme; use one of redis://"),
+        ("", "no scheme; use one of redis://"),
         ("redis://localhost:abc", "cannot be read"),
         ("redis://localhost?nonsense=1", "unknown option"),
         ("redis://localhost/abc", "cannot be read"),

@@ -297,6 +297,22 @@ def test_only_one_of_the_names_is_served(jobs: Tickoff) -> None:
     assert two == []
 
 
+def test_serving_says_what_it_serves_and_where(jobs: Tickoff, caplog: pytest.LogCaptureFixture) -> None:
+    """An hourly job says nothing else for an hour; of many names, some."""
+    caplog.set_level("INFO", "tickoff")
+    for number in range(7):
+        jobs.cron("0 0 1 1 *", name=f"job-{number}")(lambda_named([]))
+    thread = threading.Thread(target=jobs.serve)
+    thread.start()
+    assert eventually(lambda: "serving" in caplog.text)
+    jobs.close()
+    thread.join(10)
+    assert (
+        f"serving job-0, job-1, job-2, job-3, job-4 and 2 more, refereed by {jobs.store.address}"
+        in caplog.text
+    )
+
+
 def test_a_forked_child_serves_nothing(redis: Server, name: str) -> None:
     """Until it is told to; and then on its own."""
     jobs = Tickoff(redis.url, namespace=name, grace=0)

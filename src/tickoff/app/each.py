@@ -97,8 +97,9 @@ class Each(Scheduled):
         """The records of a job of this application: to reopen, retry, pause, resume, sweep, watch or run."""
         job = self._record_jobs.get(name) if isinstance(name, str) else None
         if job is None:
-            known = ", ".join(self._record_jobs) or "none"
-            raise ConfigError(f"no job over records is named {name!r}; those there are: {known}")
+            known = ", ".join(self._record_jobs)
+            remedy = f"it has: {known}" if known else "it has none; decorate a function with @jobs.each"
+            raise ConfigError(f"{name!r} is no job over records of this application; {remedy}")
         if name not in self._records:  # one for all who ask: each would have connections of its own
             self._records[name] = self._open_records(job)
         return self._records[name]

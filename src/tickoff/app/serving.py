@@ -33,6 +33,9 @@ _LAST_WORDS = 5.0
 
 _LAST_WORDS_IN_A_HURRY = 1.0
 
+_NAMED = 5
+"""So many names are told when serving begins."""
+
 
 _Handler = Callable[[int, FrameType | None], Any] | int | None
 
@@ -67,6 +70,7 @@ class Serving(Each):
         stopping = threading.Event()
         with _signals(stopping) as signals:
             self._start(only)
+            _log.info("serving %s, refereed by %s", self._at_work(only), self._ready().store.address)
             while self._services and not stopping.wait(0.5):
                 pass
             _log.info("stopping: what runs may end within %g s; a second signal ends it now", self._grace)
@@ -141,8 +145,17 @@ class Serving(Each):
                 "there is nothing to serve; decorate a function with @jobs.cron, @jobs.every, @jobs.leader "
                 "or @jobs.each"
             )
-        known = ", ".join(sorted([*self._jobs, *self._posts, *self.record_names()])) or "none"
+        known = ", ".join(sorted(self._names())) or "none"
         return f"only={only!r} is no name of this application; it has: {known}"
+
+    def _names(self) -> list[str]:
+        return [*self._jobs, *self._posts, *self.record_names()]
+
+    def _at_work(self, only: str | None) -> str:
+        """What is served, for the log; not all of a thousand names."""
+        names = [only] if only else sorted(self._names())
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return ", ".join(names[:_NAMED]) + more
 
     def _end(self, grace: float, hurry: Callable[[], bool] = _never) -> None:
         services, self._services = self._services, []

@@ -33,8 +33,8 @@ def _opener(url: str) -> Callable[[Any], LeaseStore]:
     scheme, separator, _ = url.partition("://")
     opener = _OPENERS.get(scheme.partition("+")[0]) if separator else None
     if opener is None or (opener is _open_redis and scheme not in _REDIS_SCHEMES):
-        shown = f"the URL scheme {scheme!r}" if separator else "the URL"
-        raise ConfigError(f"{shown} is unknown; use one of {', '.join(_SCHEMES)}")
+        wrong = f"the URL scheme {scheme!r} is unknown" if separator else "the URL has no scheme"
+        raise ConfigError(f"{wrong}; use one of {', '.join(_SCHEMES)}")
     return opener
 
 

@@ -10,6 +10,7 @@ import click
 
 from ...errors import StoreUnreachable
 from ...ground.clocks import elapsed
+from ...operating.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -100,7 +101,7 @@ def in_words(progress: Progress) -> str:
         f"{decided / total:.1%}",
         f"{progress.done:,} done",
         f"{progress.failed:,} failed",
-        f"{progress.in_flight:,} in flight on {len(progress.servers)} servers",
+        f"{progress.in_flight:,} in flight on {counted(len(progress.servers), 'server')}",
         f"{progress.pending:,} pending",
         f"{progress.rate:,.1f}/s",
         f"{_eta(progress.eta)} left",

@@ -25,6 +25,8 @@ from .statements import ENTRY_FIELDS, RUN_FIELDS, Statements
 
 _FLAGS = ("manual", "open", "paused", "scheduled")
 
+_NO_FILE = "unable to open database file"
+
 _PRUNE_EVERY = 32
 """One settle in so many prunes the history of its name."""
 
@@ -184,7 +186,7 @@ class SqlStore(CasStore):
         except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
             cause = getattr(error, "orig", None) or error
             self.saw(cause)
-            raise StoreUnreachable(f"{self.address} did not answer: {in_one_line(cause)}") from cause
+            raise StoreUnreachable(f"{self.address} did not answer: {_in_words(cause)}") from cause
 
     def saw(self, error: BaseException) -> None:
         """Take note of what the driver complained about; for dialects that can do something about it."""
@@ -271,6 +273,12 @@ def row_of(entry: Entry) -> dict[str, Any]:
 def _run_of(row: sa.Row[Any]) -> Run:
     values = dict(zip(RUN_FIELDS, row, strict=True))
     return Run(**{**values, "outcome": Outcome(values["outcome"]), "manual": bool(values["manual"])})
+
+
+def _in_words(error: BaseException) -> str:
+    """What SQLite says of a folder that is not there names neither the cause nor the cure."""
+    words = in_one_line(error)
+    return f"{words}; its folder has to be there, and writable" if words == _NO_FILE else words
 
 
 def in_one_line(error: BaseException) -> str:
