@@ -69,7 +69,8 @@ _DIFFERS = (
     (r"(\w{3} )?\d{4}-\d\d-\d\d[ \n]\d\d:\d\d:\d\d(\.\d+)?(\+00:00)?", "INSTANT"),
     (r"\d\d:\d\d:\d\d", "TIME"),
     (r"\b(in \d+ (seconds?|ms)|\d+ (seconds?|ms) ago)\b", "SOON"),
-    (r"\b\d+(\.\d+)? m?s\b", "LENGTH"),
+    (r"\b\d+(\.\d+)? (m?s|seconds?)\b", "LENGTH"),
+    (r"for \d\d:\d\d\b", "FOR AN HOUR"),
     (r"\b\d+(\.\d+)?/s\b", "RATE"),
     (r"\b\d+m\d\ds left\b", "LEFT"),
 )

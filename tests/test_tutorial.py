@@ -1,108 +1,69 @@
-"""The tutorial, followed to the letter: files written, commands typed into one shell, output compared."""
+"""The tutorial and the how-to pages, to the letter: commands typed into one shell, output compared."""
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+import shutil
+import time
 from pathlib import Path
 
 import pytest
-from dev.servers import Server
+from dev.servers import Server, free_port, redis_server
 
-from tests.pages import ROOT, Block, Command, blocks_of, commands_of, prints, replaced
+from tests.pages import ROOT, blocks_of, commands_of
+from tests.reader import INSTALLING, follow, shell_in
 
 PAGE = ROOT / "docs" / "tutorial.md"
-REDIS = "redis://localhost:6379/0"
-INSTALLING = ("python3 -m venv", ". .venv/bin", "pip install")
-"""What is done already where the tests run."""
+REDIS = "redis://localhost:6379"
+HOW_TO = [
+    page
+    for page in [ROOT / "docs" / "crontab.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))]
+    if any(block.language == "console" for block in blocks_of(page))
+]
 
-
-class Shell:
-    """One bash, as a reader has it: jobs stay in the background, variables stay set."""
-
-    def __init__(self, folder: Path) -> None:
-        clean = {key: value for key, value in os.environ.items() if not key.startswith("TICKOFF_")}
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        self.process = subprocess.Popen(
-            ["bash", "--noprofile", "--norc"],
-            cwd=folder,
-            env=clean | {"PATH": path, "COLUMNS": "80", "NO_COLOR": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-
-    def type(self, line: str) -> list[str]:
-        """The lines a command prints, on both streams."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{line}\necho; echo THE-END\n")
-        self.process.stdin.flush()
-        said = []
-        while (heard := self.process.stdout.readline()) not in ("THE-END\n", ""):
-            said.append(heard.rstrip("\n"))
-        return said[:-1] if said[-1] == "" else said
-
-    def close(self) -> None:
-        """End it, and whatever it started: they are a session of their own."""
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    """A shell in an empty folder."""
-    made = Shell(tmp_path)
-    yield made
-    made.close()
+HOUR = 3600
 
 
 @pytest.mark.timeout(400)
-def test_the_tutorial_works_to_the_letter(shell: Shell, tmp_path: Path, redis: Server) -> None:
+def test_the_tutorial_works_to_the_letter(tmp_path: Path, redis: Server) -> None:
     """Each file is written, each command typed; it prints what the page says."""
-    urls = {REDIS: redis.url}
-    for block in blocks_of(PAGE):
-        if block.title is not None:
-            (tmp_path / block.title).write_text(block.text, "utf-8")
-        if block.language == "console":
-            follow(block, shell, urls)
+    with shell_in(tmp_path) as shell:
+        for block in blocks_of(PAGE):
+            if block.title is not None:
+                (tmp_path / block.title).write_text(block.text, "utf-8")
+            if block.language == "console":
+                follow(PAGE, block, shell, {f"{REDIS}/0": redis.url})
 
 
-def follow(block: Block, shell: Shell, urls: dict[str, str]) -> None:
-    """Type the commands of a block."""
-    for command in commands_of(block):
-        if command.line.startswith(INSTALLING):
-            continue
-        said = heard(shell.type(replaced(command.line, urls)), urls)
-        assert expected(command, said), told(block, command, said)
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", HOW_TO, ids=[page.stem for page in HOW_TO])
+def test_a_how_to_page_works_to_the_letter(page: Path, tmp_path: Path) -> None:
+    """On a Redis of its own, since `tickoff ls` lists all that is there; where the programs are."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    _away_from_the_hour()
+    with redis_server() as redis, shell_in(tmp_path) as shell:
+        there = {REDIS: redis.url.rpartition("/")[0], "8000": str(free_port())}
+        for block in blocks_of(page):
+            if block.language == "console":
+                follow(page, block, shell, there)
 
 
-def heard(said: list[str], urls: dict[str, str]) -> list[str]:
-    """What was said, with the page's URLs; without what bash says of jobs that end."""
-    back = {real: url for url, real in urls.items()}
-    lines = [replaced(line, back) for line in said]
-    return [line for line in lines if not re.match(r"bash: line \d+: +\d+ (Terminated|Killed)", line)]
+def _away_from_the_hour() -> None:
+    """The pages have hourly jobs: what is typed before and after the full hour would be two ticks."""
+    left = HOUR - time.time() % HOUR
+    if left < 60:
+        time.sleep(left)
 
 
-def expected(command: Command, said: list[str]) -> bool:
-    """Whether it prints what the page says; where the page shows nothing, there must be no error."""
-    if command.output:
-        return prints(said, command.output)
-    return not any("error" in line.lower() or line.startswith("tickoff: ") for line in said)
-
-
-def told(block: Block, command: Command, said: list[str]) -> str:
-    """Where the page is wrong, and what it should say."""
-    return "\n".join([f"tutorial.md:{block.line}: $ {command.line}", *said])
+def test_every_way_to_run_jobs_has_a_page_that_is_followed() -> None:
+    """A page without commands to try leaves the reader waiting for the next full hour."""
+    assert {page.stem for page in HOW_TO} >= {
+        "crontab",
+        "fastapi",
+        "flask",
+        "django",
+        "apscheduler",
+        "celery",
+    }
 
 
 def test_the_tutorial_installs_what_the_project_offers() -> None:

@@ -162,6 +162,13 @@ def test_what_is_not_to_be_run_says_why(tick: int, fate: str, words: str) -> Non
     assert (told.fate, words in told.text) == (fate, True), told.text
 
 
+def test_a_run_by_hand_is_not_taken_for_the_first_tick() -> None:
+    """The reader would look for a tick at that instant, and there is none."""
+    by_hand = [replace(BEFORE[0], tick=TICK + 1234, manual=True)]
+    told = explained(replace(FRESH, scheduled=True), TICK + MINUTE, by_hand, TICK)
+    assert told.text.endswith("nothing is known from before it: it was run by hand only.")
+
+
 def test_what_the_history_has_forgotten_says_so() -> None:
     runs = [replace(BEFORE[0], tick=TICK - i * 10 * MINUTE) for i in range(RUNS_KEPT)]
     told = explained(DONE, TICK, runs, TICK - (RUNS_KEPT + 5) * 10 * MINUTE)

