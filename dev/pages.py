@@ -16,6 +16,15 @@ import click
 
 import tickoff
 from tickoff.cli import program
+from tickoff.operating.doctor import Diagnosis
+from tickoff.operating.explain import Explanation
+from tickoff.operating.status import JobStatus, LeaderStatus, LockStatus, PastRun, ServerStatus, Status
+from tickoff.records.onepass import Passed
+from tickoff.records.operator import Records
+from tickoff.records.progress import Progress
+from tickoff.records.tally import Counts
+from tickoff.stores.base import Finding
+from tickoff.ticks.events import Event
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -78,12 +87,35 @@ def api() -> str:
     """The reference of the package, from its docstrings."""
     parts = ["# Python\n", WRITTEN, _API_INTRODUCED]
     parts += [_described(name, getattr(tickoff, name)) for name in sorted(tickoff.__all__, key=_rank)]
+    parts += [_RETURNED_INTRODUCED, *(_described(kind.__name__, kind) for kind in _RETURNED)]
     return "\n".join(parts)
 
 
 _API_INTRODUCED = """These names are the package: `from tickoff import …`. Whatever else modules hold
 may change.
 """
+
+_RETURNED_INTRODUCED = """---
+
+What the methods above return, and what listeners are told, is not among the public names, but its
+fields and methods are.
+"""
+
+_RETURNED = (
+    *(Records, Passed, Progress, Counts),
+    *(
+        Status,
+        JobStatus,
+        LeaderStatus,
+        LockStatus,
+        ServerStatus,
+        PastRun,
+        Explanation,
+        Diagnosis,
+        Finding,
+        Event,
+    ),
+)
 
 _FIRST = ("Tickoff", "Tick", "Lease", "Ran", "Skipped", "upsert", "Defer", "Reject", "Pause")
 
@@ -126,6 +158,7 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
 _INTERNAL = {
     *("after_fork", "expire", "hold", "inherited", "limit", "lose"),
     *("on_loss", "over", "overran", "renewed", "settled"),
+    *("worker", "canary", "plus"),
 }
 """Public to our own modules only."""
 
@@ -170,7 +203,8 @@ def _signature(name: str, what: Callable[..., Any]) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Annotations as they are written; they come as texts."""
+    """Annotations as they are written; they come as texts. A function that is a default is called so."""
+    text = re.sub(r"<function \w+ at 0x\w+>", "…", text)
     return re.sub(r"""(: |-> )(["'])(.*?)\2(?=,| = |\)|$)""", r"\1\3", text, flags=re.MULTILINE)
 
 

@@ -73,7 +73,7 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderStatus:
-    """A post, who leads there if anybody does, and how many servers can."""
+    """What `@jobs.leader` named: who leads, if anybody does, and how many servers can."""
 
     name: str
     holder: Holding | None

@@ -42,7 +42,10 @@ def _nobody() -> None:
 
 
 class Records:
-    """The records of one job: steer them, look at them, or work them in this process."""
+    """The records of one job: steer them, look at them, or work them in this process.
+
+    `table.install()` adds the tracking columns, `table.show(key)` says how one record stands.
+    """
 
     def __init__(
         self, job: RecordJob, names: Names, table: RecordTable, referee: Referee, loop: EventLoop
