@@ -18,7 +18,15 @@ import tickoff
 from tickoff.cli import program
 from tickoff.operating.doctor import Diagnosis
 from tickoff.operating.explain import Explanation
-from tickoff.operating.status import JobStatus, LeaderStatus, LockStatus, PastRun, ServerStatus, Status
+from tickoff.operating.past import PastRun
+from tickoff.operating.status import (
+    JobStatus,
+    LeaderStatus,
+    LockStatus,
+    RecordStatus,
+    ServerStatus,
+    Status,
+)
 from tickoff.records.onepass import Passed
 from tickoff.records.operator import Records
 from tickoff.records.progress import Progress
@@ -103,18 +111,8 @@ fields and methods are.
 
 _RETURNED = (
     *(Records, Passed, Progress, Counts),
-    *(
-        Status,
-        JobStatus,
-        LeaderStatus,
-        LockStatus,
-        ServerStatus,
-        PastRun,
-        Explanation,
-        Diagnosis,
-        Finding,
-        Event,
-    ),
+    *(Status, JobStatus, RecordStatus, LeaderStatus, LockStatus, ServerStatus, PastRun),
+    *(Explanation, Diagnosis, Finding, Event),
 )
 
 _FIRST = ("Tickoff", "Tick", "Lease", "Ran", "Skipped", "upsert", "Defer", "Reject", "Pause")
