@@ -64,6 +64,7 @@ def test_the_whole_life_of_a_job_on_the_command_line(program: Run, tmp_path: Pat
     assert program("ls").stdout == "enrich  contacts  39 done, 1 failed, 0 in flight, 0 pending\n"
     assert "no such number" in program("show", "enrich", "3").stdout
     assert json.loads(program("show", "enrich", "7", "--json").stdout)["answer"] == {"answer": "a7"}
+    assert "  answer = 'a8'\n" in program("show", "enrich", "8").stdout
     assert sql(tmp_path, "SELECT * FROM contacts") == before
 
     sql(tmp_path, "UPDATE contacts SET phone = 'p3' WHERE id = 3")

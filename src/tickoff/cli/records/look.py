@@ -104,7 +104,10 @@ def _explained(standing: Standing, records: Records) -> str:
     """The state, and what has to happen for the row to go on."""
     used = f"{standing.attempts} of {records.job.attempts} attempts used"
     lines = [f"{' '.join(map(str, standing.key))}: {standing.state}, {used}", f"  {_why(standing)}"]
-    return "\n".join([*lines, f"  last error: {standing.error}"] if standing.error else lines)
+    if standing.error:
+        lines.append(f"  last error: {standing.error}")
+    answer = standing.answer if standing.state == "DONE" else {}
+    return "\n".join([*lines, *(f"  {column} = {value!r}" for column, value in answer.items())])
 
 
 def _why(standing: Standing) -> str:
