@@ -15,6 +15,7 @@ from dev.servers import Server
 
 from tests.processes import forked
 from tests.racing import first_use
+from tickoff import Lease, Tickoff
 from tickoff.errors import ConfigError
 from tickoff.stores import open_store
 from tickoff.stores.sql import schema
@@ -50,6 +51,25 @@ def sql_store() -> Iterator[Callable[[str], SqlStore]]:
     yield open_one
     for store in opened:
         store.close()
+
+
+def test_tables_that_are_dropped_are_made_anew_and_what_is_remembered_put_back(
+    empty: str, sql_store: Callable[[str], SqlStore]
+) -> None:
+    """A database that was restored, or reset by a developer: the store forgot, and goes on."""
+    jobs = Tickoff(sql_store(empty))
+    lease = jobs.race("a", ttl="60s")
+    assert isinstance(lease, Lease)
+    with jobs.lock("b"):
+        pass
+    with cast("SqlStore", jobs.store).bare_connection() as connection:
+        schema.metadata.drop_all(connection)
+    after = jobs.race("c")
+    assert isinstance(after, Lease)
+    lease.extend()
+    assert jobs.store.read(["a"])[0].entry.fence == lease.fence
+    assert lease.release()
+    jobs.close()
 
 
 def test_ten_processes_make_the_schema_at_once(empty: str) -> None:

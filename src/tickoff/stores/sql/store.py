@@ -188,8 +188,9 @@ class SqlStore(CasStore):
             self.saw(cause)
             raise StoreUnreachable(f"{self.address} did not answer: {_in_words(cause)}") from cause
 
-    def saw(self, error: BaseException) -> None:
-        """Take note of what the driver complained about; for dialects that can do something about it."""
+    def saw(self, error: BaseException) -> None:  # noqa: ARG002 - for dialects that can do more about it
+        """Take note of what the driver complained about; should the tables be gone, they are made anew."""
+        self._ready = False
 
     def _check_schema(self) -> None:
         with self.bare_connection() as connection:

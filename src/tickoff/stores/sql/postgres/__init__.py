@@ -82,6 +82,7 @@ class PostgresStore(SqlStore):
 
     def saw(self, error: BaseException) -> None:
         """Notice a pooler behind which prepared statements do not work."""
+        super().saw(error)
         notice_pooler(self.address, error)
 
     def forget_connections(self) -> None:
