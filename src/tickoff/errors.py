@@ -36,8 +36,13 @@ class ConfigError(TickoffError, ValueError):
 
 def _told(message: str) -> str:
     """In one line of bearable length, whatever was quoted in it: it ends on a terminal or in a log."""
-    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+    line = printable(message)
     return line if len(line) <= _LONGEST else f"{line[:_HALF]}…{line[-_HALF:]}"
+
+
+def printable(text: str) -> str:
+    """The text in signs that every terminal and every database takes: no NUL, no halves of characters."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 class StoreUnreachable(TickoffError):

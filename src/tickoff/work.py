@@ -8,13 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .errors import ConfigError, LeaseLost, TickoffError
+from .errors import ConfigError, LeaseLost, TickoffError, printable
 from .model import Outcome
 
 if TYPE_CHECKING:
     from .ground.eventloop import Interrupt
 
 _LONGEST_ERROR = 300
+_LONGEST_READ = 3000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def exited(status: object) -> End:
     """How work ended that left with this exit status, as `sys.exit` takes it."""
     if status is None or status == 0:
         return ENDED_WELL
-    return End(Outcome.FAILED, f"exit status {status}" if isinstance(status, int) else _cut(str(status)))
+    return End(Outcome.FAILED, f"exit status {status}" if isinstance(status, int) else _line(status))
 
 
 def overran(timeout: float) -> End:
@@ -59,7 +60,7 @@ def overran(timeout: float) -> End:
 
 def in_short(error: BaseException) -> str:
     """The error in one line: its type, and the beginning of what it says."""
-    said = " ".join(str(error).split())
+    said = _line(error)
     return _cut(f"{type(error).__name__}: {said}" if said else type(error).__name__)
 
 
@@ -116,6 +117,15 @@ async def caught_async(call: Callable[[], object], interrupt: Interrupt) -> Base
     except BaseException as error:  # noqa: BLE001 - the caller tells of it
         return error
     return None
+
+
+def _line(said: object) -> str:
+    """What it says, in one line that every store takes; it may even fail at saying it."""
+    try:
+        text = str(said)
+    except Exception as error:  # noqa: BLE001 - an error in telling of an error must not keep the work from ending
+        return f"(saying what it is raised {type(error).__name__})"
+    return _cut(printable(" ".join(text[:_LONGEST_READ].split())))
 
 
 def _cut(text: str) -> str:

@@ -168,12 +168,12 @@ def test_a_job_is_paused_resumed_and_triggered_from_afar(server: Tickoff, person
         ran.append(tick.manual)  # type: ignore[attr-defined]
 
     with server:
-        paused = person.pause("yearly", "stock-taking")
+        paused = person.pause("yearly", "stock-taking \0\udcff")
         assert paused.paused is not None
-        assert paused.paused.why == "stock-taking"
+        assert paused.paused.why == r"stock-taking \x00\udcff"
         assert "@" in paused.paused.by
         with pytest.raises(
-            TickoffError, match=r"is paused by .*: stock-taking; resume it first: tickoff resume"
+            TickoffError, match=r"is paused by .*: stock-taking .*; resume it first: tickoff resume"
         ):
             person.trigger("yearly")
         resumed = person.resume("yearly")

@@ -145,6 +145,20 @@ def test_a_failure_is_recorded_and_raised_and_not_repeated(jobs: Tickoff, name: 
     assert (run.outcome, run.error) == (Outcome.FAILED, "ValueError: no such row")
 
 
+def test_an_error_of_signs_that_databases_refuse_is_recorded(jobs: Tickoff, name: str) -> None:
+    """NUL, and half a character, as file names have them: one such run would hold up all others."""
+
+    @jobs.once(name, cron=YEARLY)
+    def work() -> None:
+        raise OSError("no file 'a\0\udcff\x1b[2J'")
+
+    with pytest.raises(OSError, match="no file"):
+        work()
+    run = last_run(jobs, name)
+    assert run.error == r"OSError: no file 'a\x00\udcff\x1b[2J'"
+    assert jobs.store.read([name])[0].entry.finished == run.tick
+
+
 def test_a_failed_tick_is_tried_by_later_firings_while_it_has_attempts(jobs: Tickoff, name: str) -> None:
     """Three attempts, the third succeeds, the fourth firing finds it done."""
     tried: list[int] = []

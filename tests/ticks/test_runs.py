@@ -130,6 +130,25 @@ def test_a_failure_is_recorded_in_one_line(bench: Bench, work: Callable[..., obj
     assert bench.failed == [("job", 1)]
 
 
+class Unsayable(Exception):
+    """An error that fails at telling of itself."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+def test_an_error_that_cannot_be_told_ends_its_run_all_the_same(bench: Bench) -> None:
+    """Else it would hold its slot and its lease for as long as the server lives."""
+
+    def work() -> None:
+        raise Unsayable
+
+    bench.start(work)
+    assert bench.ended().outcome is Outcome.FAILED
+    said = "Unsayable: (saying what it is raised ZeroDivisionError)"
+    assert bench.recorded() == (Outcome.FAILED, said)
+
+
 @pytest.mark.parametrize(
     ("status", "end"),
     [(0, (Outcome.OK, "")), (None, (Outcome.OK, "")), (3, (Outcome.FAILED, "exit status 3"))],

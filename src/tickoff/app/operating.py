@@ -9,7 +9,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, overload
 
-from ..errors import ConfigError, TickoffError
+from ..errors import ConfigError, TickoffError, printable
 from ..model import RUNS_KEPT, Answer
 from ..names import check_name, full_name
 from ..operating.doctor import Diagnosis, diagnose
@@ -209,7 +209,7 @@ def _instant(tick: datetime) -> int:
 def _reason(why: str) -> str:
     if not why.strip():
         raise ConfigError("why is empty; say why, for those who find out at night")
-    return " ".join(why.split())
+    return printable(" ".join(why.split()))
 
 
 def _kind(event: str) -> Kind:
