@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import sqlalchemy as sa
+from dev.proxy import Mode, proxy_to
 
 from tests.tables.conftest import TTL, Contacts, keys, phone
+from tickoff import StoreUnreachable
 from tickoff.names import new_token
+from tickoff.stores.base import IO_LIMIT
+from tickoff.tables import open_table
 from tickoff.tables.base import Charged, Done, Failed, State
 
 pytestmark = pytest.mark.timeout(60)
@@ -103,6 +109,28 @@ def test_a_claim_the_ledger_lost_is_found_by_a_deep_sweep(contacts: Contacts) ->
     assert contacts.records.sweep(5).total == 0
     assert contacts.records.sweep(5, deep=True).suspected == 3
     assert keys(contacts.suspect()) == [1]
+
+
+@pytest.mark.parametrize("kind", ["postgres", "mariadb"])
+def test_a_server_that_vanished_amid_a_sweep_keeps_no_rows_from_the_others(contacts: Contacts) -> None:
+    """Nobody hangs up for it, so its database ends what it had begun."""
+    contacts.fill(2)
+    contacts.claim()
+    contacts.home.expire()
+    port = sa.make_url(contacts.home.url).port
+    assert port is not None
+    with proxy_to(port) as proxy:
+        url = contacts.home.url.replace(f":{port}/", f":{proxy.port}/")
+        vanished = open_table(url, contacts.records.plan, 1.0)
+        proxy.hold_after = b"DELETE FROM tickoff_claim"
+        with pytest.raises(StoreUnreachable):
+            vanished.sweep(5)
+        assert proxy.mode is Mode.HOLD
+        deadline = time.monotonic() + 2 * IO_LIMIT
+        while contacts.records.sweep(5).suspected == 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    assert contacts.states() == "PP"
 
 
 def test_two_sweeps_at_once_do_it_once(contacts: Contacts) -> None:
