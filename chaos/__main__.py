@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from dev.servers import MissingServer
+
 from .clock import faketime
 from .ground import go_into_namespaces
 from .run import Course, run
@@ -29,7 +31,11 @@ def main() -> int:
         print("libfaketime is not installed: clocks are wrong in Python only, and none is set", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="tickoff-chaos-", dir=_quick_folder()))
     folder.chmod(0o755)  # a PostgreSQL that may not be root has its files below
-    course = run(told.store, folder, told.seed, told.minutes * 60, told.members)
+    try:
+        course = run(told.store, folder, told.seed, told.minutes * 60, told.members)
+    except MissingServer as error:
+        print(error)
+        return CANNOT
     print(_told(course, told.seed))
     if course.violations:
         print(f"the histories are kept in {folder}")

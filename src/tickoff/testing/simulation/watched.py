@@ -101,7 +101,7 @@ class WatchedStore(MemoryStore):
     def _won(self, bid: Bid, answer: Answer) -> None:
         self._promise(bid.name, bid.token, answer, "granted to")
         if bid.token in self._withdrawn and not self._report.forgot:
-            self._report.violations.append(f"{bid.name} was granted to {bid.token[:6]}, which was withdrawn")
+            self._wrong(f"{bid.name} was granted to {bid.token[:6]}, which was withdrawn")
         if bid.token not in self._granted:
             self._granted.add(bid.token)
             grant = Grant(name=bid.name, token=bid.token, fence=answer.entry.fence, at=self._hub.now)
@@ -111,8 +111,13 @@ class WatchedStore(MemoryStore):
         word, now = self._words.get(name), self._referee()
         if word is not None and word.token != token and word.until > now and not self._report.forgot:
             left = f"{word.token[:6]}'s for {word.until - now} ms more"
-            self._report.violations.append(f"{name} was {verb} {token[:6]} while it was {left}")
+            self._wrong(f"{name} was {verb} {token[:6]} while it was {left}")
         self._words[name] = _Word(token, answer.entry.until)
+
+    def _wrong(self, line: str) -> None:
+        """Note it, and in the story where it happened."""
+        self._report.violations.append(line)
+        self._hub.tell(f"WRONG: {line}")
 
     def _freed(self, name: str, token: str) -> None:
         word = self._words.get(name)
