@@ -509,6 +509,16 @@ def test_what_does_not_fit_is_refused_with_the_remedy(home: Home) -> None:
         home.open(plan)
 
 
+def test_a_name_that_the_database_would_cut_is_refused(home: Home) -> None:
+    """Before a table is made that nobody finds again."""
+    if home.kind == "sqlite":
+        pytest.skip("SQLite's names are as long as they are")
+    name = table_name()
+    home.run(f"CREATE TABLE {name} (id int PRIMARY KEY)")
+    with pytest.raises(ConfigError, match=r"companion='xxx.* is too long: .*; name a shorter one"):
+        home.open(Plan(name, "status", companion="x" * 65))
+
+
 def test_the_users_own_column_of_that_name_is_the_users(home: Home) -> None:
     """It is handed to the function like any other."""
     name = table_name()

@@ -48,11 +48,9 @@ class Installing:
             inspector = sa.inspect(connection)
             users, kept = self._looked_up(inspector)
             keeper = users if kept is self.plan else seek(inspector, kept)
-            texts = (
-                []
-                if inspector.has_table(ledger.name)
-                else [_compiled(CreateTable(ledger), connection.dialect)]
-            )
+            texts: list[str] = []
+            if not inspector.has_table(ledger.name):
+                texts.append(_compiled(CreateTable(ledger), connection.dialect))
             if keeper is None:
                 texts.append(_companion(connection, users, kept))
             else:

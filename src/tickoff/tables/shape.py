@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +23,12 @@ FINGERPRINT = "fingerprint"
 
 INSTALL = "run: tickoff records install"
 
-_LONGEST_COLUMN: dict[str, tuple[int, Callable[[str], int]]] = {
+_LONGEST_NAME: dict[str, tuple[int, Callable[[str], int]]] = {
     "postgresql": (63, lambda name: len(name.encode())),
     "mysql": (64, len),
     "mariadb": (64, len),
 }
-"""What a database allows in a column's name, and how it measures: PostgreSQL cuts what is longer."""
+"""What a database allows in the name of a column or table, and how it measures: PostgreSQL cuts the rest."""
 
 
 def tracking_names(plan: Plan) -> dict[str, str]:
@@ -114,11 +115,17 @@ def shape_of(connection: sa.Connection, plan: Plan) -> Shape:
 def refuse_long_names(dialect: sa.Dialect, plan: Plan) -> None:
     """Refuse names that this database would cut, or refuse halfway, once ours are made of them."""
     longest = max(tracking_names(plan).values(), key=len)
-    limit, measured = _LONGEST_COLUMN.get(dialect.name, (len(longest), len))
+    limit, measured = _LONGEST_NAME.get(dialect.name, (sys.maxsize, len))
     if measured(longest) > limit:
         raise ConfigError(
             f"status={plan.status!r:.80} is too long: {dialect.name} allows {limit} in a column's name, and "
             f"{len(longest) - len(plan.status)} are ours; name a shorter one"
+        )
+    companion = (plan.companion or "").rpartition(".")[2]
+    if companion and measured(companion) > limit:
+        raise ConfigError(
+            f"companion={companion!r:.80} is too long: {dialect.name} allows {limit} in a table's name; "
+            'name a shorter one: companion="…"'
         )
 
 
