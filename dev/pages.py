@@ -100,7 +100,12 @@ def api() -> str:
 
 
 _API_INTRODUCED = """These names are the package: `from tickoff import …`. Whatever else modules hold
-may change.
+may change. The options at length: of [`cron` and `every`](../ticks.md#options), of
+[`each`](../records.md#options), of [`once`](../crontab.md#functions), of [locks](../locks.md).
+
+A `Duration` is `"90s"`, `"5m"`, `"1h30m"`, a number of seconds, or a `timedelta`. `Recover` is `"next"` or
+`"now"`, `CatchUp` `"none"` or `"latest"`, `OnOutage` `"skip"` or `"wait"`;
+`Columns` are names: one, or several.
 """
 
 _RETURNED_INTRODUCED = """---
