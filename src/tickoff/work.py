@@ -90,6 +90,26 @@ def takes(function: Callable[..., Any], parameter: str) -> bool:
         return False
 
 
+def refuse_parameters(function: Callable[..., Any], filled: str) -> None:
+    """Refuse, before any race, what needs more than we fill in: it would fail whenever it is called."""
+    needed = [repr(name) for name in _needed(function) if name != filled]
+    if needed:
+        raise ConfigError(
+            f"the function needs {', '.join(needed)}, but only a parameter named {filled!r} is filled in; "
+            "give it a default, or pass a function that brings it along"
+        )
+
+
+def _needed(function: Callable[..., Any]) -> list[str]:
+    """The parameters it cannot be called without; those of what it wraps may be filled in on the way."""
+    try:
+        parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    except (TypeError, ValueError):  # a builtin without a signature
+        return []
+    open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in parameters if one.default is one.empty and one.kind not in open_ended]
+
+
 def refuse_awaitable(value: object) -> None:
     """A coroutine would run after the lease is gone: the body never runs without it."""
     if inspect.isawaitable(value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -51,6 +51,29 @@ def test_a_wrong_option_is_refused_by_its_name(jobs: Tickoff, field: str, value:
         with pytest.raises(ConfigError, match=field):
             decorator(**{field: value})(work)
     assert jobs._jobs == {}
+
+
+def needs(row: object, tick: object, *, limit: int, most: int = 5) -> None:
+    """A function of more than a tick."""
+
+
+def test_a_function_that_needs_what_nobody_fills_in_is_refused(jobs: Tickoff) -> None:
+    """It would fail at every tick; what a decorator or a partial brings along is no matter."""
+    said = r"needs 'row', 'limit', but only a parameter named 'tick' is filled in"
+    with pytest.raises(ConfigError, match=said):
+        jobs.every("1m")(needs)
+    with pytest.raises(ConfigError, match=r"needs 'row', 'tick', 'limit', .* named 'lease'"):
+        jobs.leader("post")(needs)
+    with pytest.raises(ConfigError, match=r"needs 'row', 'tick', 'limit', .* named 'lease'"):
+        jobs.run_with_lock("lock", needs)
+    assert (jobs._jobs, jobs._posts) == ({}, {})
+
+    @wraps(needs)
+    def filled_in(*args: object, **named: object) -> None:
+        """Call it with a row."""
+
+    jobs.every("1m")(filled_in)
+    jobs.every("1m", name="bound")(partial(needs, None, limit=5))
 
 
 @pytest.mark.parametrize("tz", ["Mars/Olympus", "", 5, "../etc/passwd"])

@@ -9,7 +9,7 @@ from ..durations import Duration, ttl_ms, wait_seconds
 from ..leases.lease import Lease
 from ..leases.lock import Lock
 from ..model import Ran, Skipped
-from ..work import is_async, refuse_awaitable, refuse_lazy, takes
+from ..work import is_async, refuse_awaitable, refuse_lazy, refuse_parameters, takes
 from .core import Core
 
 T = TypeVar("T")
@@ -51,6 +51,7 @@ class Locks(Core):
         A parameter named `lease` is filled in with the lease.
         """
         refuse_lazy(job)
+        refuse_parameters(job, "lease")
         lock = self.lock(name, ttl=ttl, wait=wait)
         return _run_async(lock, job) if is_async(job) else _run(lock, job)
 

@@ -15,7 +15,7 @@ from ..names import check_name
 from ..schedules.schedule import Schedule, cron, every, ticks
 from ..ticks.job import Job, Post, place_of
 from ..ticks.starts import Recover, starts
-from ..work import is_async, refuse_lazy, takes
+from ..work import is_async, refuse_lazy, refuse_parameters, takes
 from .core import Core
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,6 +85,7 @@ class Scheduled(Core):
 
         def decorate(work: F) -> F:
             refuse_lazy(work)
+            refuse_parameters(work, "lease")
             self._refuse_late(name)
             self._refuse_taken(name, work)
             self._posts[name] = Post(
@@ -105,6 +106,7 @@ class Scheduled(Core):
 
         def decorate(work: F) -> F:
             refuse_lazy(work)
+            refuse_parameters(work, "tick")
             called = name or name_of(work)
             self._refuse_late(called)
             self._refuse_taken(called, work)
