@@ -83,7 +83,9 @@ def rewrite_text(target: Path, part: str, context: Context, lines: Sequence[str]
     """Put what a part of a script printed between its own markers, with the command above it."""
     about = f"`{context.command}`, {context.date}, load average at the start {context.load}"
     page.put(
-        target, f"{context.script} writes {part}", "\n".join([f"{about}:", "", "```text", *lines, "```"])
+        target,
+        f"{context.script} writes {part}".rstrip(),
+        "\n".join([f"{about}:", "", "```text", *lines, "```"]),
     )
 
 

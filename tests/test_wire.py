@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from dev.servers import Server
@@ -42,6 +43,34 @@ def test_a_foreign_lock_makes_us_lose(redis: Server, jobs: Tickoff, name: str) -
     assert verdict.why == "held"
     assert "other than Tickoff" in str(verdict)
     assert verdict.until is not None
+
+
+def a_tick(jobs: Tickoff, name: str) -> Bid:
+    """A bid for a tick of a moment ago."""
+    tick = jobs.store.now() - 1000
+    return Bid(name=name, token=new_token(), owner="a", ttl=60_000, tick=tick, scheduled=True)
+
+
+def test_a_foreign_lock_keeps_a_tick_out(redis: Server, jobs: Tickoff, name: str) -> None:
+    """The first one of its name as well as a later one."""
+    first = a_tick(jobs, name)
+    assert jobs.store.race([first])[0].ok
+    assert jobs.store.release(name, first.token)
+    for one in (name, f"{name}-new"):
+        assert cli(redis, "SET", f"lock:{one}", "foreign", "NX", "EX", "60") == "OK"
+        assert jobs.store.race([a_tick(jobs, one)])[0].why == "held"
+        assert cli(redis, "GET", f"lock:{one}") == "foreign"
+
+
+def test_a_foreign_lock_in_the_place_of_a_tick_is_told_as_foreign(
+    redis: Server, jobs: Tickoff, name: str
+) -> None:
+    """Somebody removed our key by hand, and took the name: a loser is told of the holder there is."""
+    bid = a_tick(jobs, name)
+    assert jobs.store.race([bid])[0].ok
+    cli(redis, "SET", f"lock:{name}", "foreign", "EX", "60")
+    lost = jobs.store.race([replace(bid, token=new_token())])[0]
+    assert (lost.why, lost.entry.token, lost.entry.owner) == ("held", "foreign", "")
 
 
 def test_our_lock_makes_a_foreign_program_lose(redis: Server, jobs: Tickoff, name: str) -> None:
@@ -91,8 +120,7 @@ def test_the_marks_of_a_scheduled_name_outlive_a_plain_lock_on_it(
     redis: Server, jobs: Tickoff, name: str
 ) -> None:
     """Data of a name with a schedule never expires: somebody who locks it by hand does not change that."""
-    tick = jobs.store.now() - 1000
-    bid = Bid(name=name, token=new_token(), owner="a", ttl=60_000, tick=tick, scheduled=True)
+    bid = a_tick(jobs, name)
     assert jobs.store.race([bid])[0].ok
     assert jobs.store.release(name, bid.token)
     with jobs.lock(name):

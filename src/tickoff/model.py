@@ -7,6 +7,7 @@ translated on the way. What users are handed (`Skipped`, `Ran`) speaks in aware 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -28,10 +29,6 @@ STORE_FORGOT = "the store lost its data, a former holder may still be at work"
 
 RUNS_KEPT = 1000
 """Runs kept in the history of one name."""
-
-
-WON_FIELDS = ("scheduled", "fence", "attempt", "decided", "finished", "since", "steered")
-"""What a store tells of a win beside the instant: the rest of the entry follows from the bid."""
 
 
 class Why(StrEnum):
@@ -69,6 +66,9 @@ class Known:
     paused_why: str = ""
 
 
+_NOTHING = Known()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bid:
     """One entry in a race: who wants which name, for how long, and for which tick (0: a plain lock).
@@ -85,7 +85,7 @@ class Bid:
     takeover: bool = False
     scheduled: bool = False
     manual: bool = False
-    known: Known = Known()
+    known: Known = _NOTHING
 
     @property
     def plain(self) -> bool:
@@ -109,7 +109,7 @@ class Hold:
     attempt: int = 0
     scheduled: bool = False
     manual: bool = False
-    known: Known = Known()
+    known: Known = _NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +204,32 @@ class Answer:
     why: Why | None = None
 
 
+class Told(Answer):
+    """An answer whose entry is read when it is first asked for: in a rush nobody asks for most of them."""
+
+    __slots__ = ("_read",)
+
+    _read: Callable[[], Entry]
+
+    def __init__(self, ok: bool, now: int, read: Callable[[], Entry], why: Why | None = None) -> None:
+        keep = object.__setattr__
+        keep(self, "ok", ok)
+        keep(self, "now", now)
+        keep(self, "why", why)
+        keep(self, "_read", read)
+
+    @property
+    def entry(self) -> Entry:
+        """The entry, read once."""
+        kept = Answer.__dict__["entry"]
+        try:
+            found: Entry = kept.__get__(self)
+        except AttributeError:
+            found = self._read()
+            kept.__set__(self, found)
+        return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
     """A race that was not won, and why; falsy, so `if lease:` reads as it should."""
@@ -237,7 +263,6 @@ class Ran(Generic[T]):
 def won_entry(
     bid: Bid,
     taken: int,
-    *,
     scheduled: int,
     fence: int,
     attempt: int,
@@ -246,7 +271,7 @@ def won_entry(
     since: int,
     steered: int,
 ) -> Entry:
-    """The entry after a win, from the bid and the little that only the store knows (`WON_FIELDS`)."""
+    """The entry after a win, from the bid and the little that only the store knows."""
     return Entry(
         name=bid.name,
         token=bid.token,
@@ -267,13 +292,13 @@ def won_entry(
     )
 
 
-def held(entry: Entry) -> Hold:
-    """A live lease as its holder knows it."""
+def held(entry: Entry, ttl: int | None = None, known: Known = _NOTHING) -> Hold:
+    """A live lease as its holder knows it, and wants it prolonged."""
     return Hold(
         name=entry.name,
         token=entry.token,
         owner=entry.owner,
-        ttl=entry.ttl,
+        ttl=ttl or entry.ttl,
         fence=entry.fence,
         taken=entry.taken,
         until=entry.until,
@@ -281,6 +306,7 @@ def held(entry: Entry) -> Hold:
         attempt=entry.attempt,
         scheduled=entry.scheduled,
         manual=entry.manual,
+        known=known,
     )
 
 

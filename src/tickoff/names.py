@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import socket
 import unicodedata
-from contextlib import suppress
 from functools import lru_cache
-from queue import Empty, SimpleQueue
 
 from .errors import ConfigError
+from .ground.forks import pid
 from .ground.world import world
 
 LONGEST_NAME = 200
@@ -78,11 +76,11 @@ def check_namespace(namespace: str | None) -> str:
 
 def new_token() -> str:
     """A token for one race: 128 random bits, never used twice."""
-    pid, tokens = _stock
-    if pid == os.getpid():
-        with suppress(Empty):
-            return tokens.get_nowait()
-    return _draw()
+    of, tokens = _stock
+    try:
+        return tokens.pop() if of == pid() else _draw()
+    except IndexError:
+        return _draw()
 
 
 def _draw() -> str:
@@ -91,25 +89,23 @@ def _draw() -> str:
     A child draws a stock of its own, or its tokens would be those of its parent.
     """
     global _stock
-    tokens: SimpleQueue[str] = SimpleQueue()
     drawn = secrets.token_hex(16 * _DRAWN)
-    for i in range(32, len(drawn), 32):
-        tokens.put(drawn[i : i + 32])
-    _stock = (os.getpid(), tokens)
-    return drawn[:32]
+    first, *others = [drawn[i : i + 32] for i in range(0, len(drawn), 32)]
+    _stock = (pid(), others)
+    return first
 
 
 _DRAWN = 64
-_stock: tuple[int, SimpleQueue[str]] = (0, SimpleQueue())
+_stock: tuple[int, list[str]] = (0, [])
 _owner: tuple[int, str] = (0, "")
 
 
 def owner() -> str:
     """Who we are, as host:pid:nonce; a restarted or forked one is somebody else."""
     global _owner
-    pid = os.getpid()
-    if world().here():
-        return world().here()
-    if _owner[0] != pid:
-        _owner = (pid, f"{socket.gethostname()[:100]}:{pid}:{secrets.token_hex(4)}")
+    here = world().here()
+    if here:
+        return here
+    if _owner[0] != pid():
+        _owner = (pid(), f"{socket.gethostname()[:100]}:{pid()}:{secrets.token_hex(4)}")
     return _owner[1]

@@ -31,7 +31,6 @@ class EventLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._waiting = []
-        self._begun: set[asyncio.Task[None]] = set()
 
     def adopt(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run everything on this loop, which the user keeps running, until `abandon`."""
@@ -53,7 +52,10 @@ class EventLoop:
         return asyncio.run_coroutine_threadsafe(work, self._running())
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin work that nobody waits for; what begins at the same time wakes the loop once."""
+        """Begin work that nobody waits for; what begins at the same time wakes the loop once.
+
+        The loop itself would let it be collected half-way: the work keeps its task alive by an `Interrupt`.
+        """
         loop = self._running()
         with self._guard:
             self._waiting.append(work)
@@ -70,10 +72,9 @@ class EventLoop:
             raise
 
     def _begin_all(self) -> None:
+        loop = asyncio.get_running_loop()
         for work in self._taken():
-            task = asyncio.ensure_future(work)
-            self._begun.add(task)  # the loop itself would let it be collected
-            task.add_done_callback(self._begun.discard)
+            loop.create_task(work)  # noqa: RUF006 - whoever began it keeps it
 
     def _taken(self) -> list[Coroutine[Any, Any, None]]:
         with self._guard:
@@ -120,6 +121,8 @@ class Interrupt:
 
     A task that is cancelled before its first step never runs, not even what should tell of its end.
     """
+
+    __slots__ = ("_asked", "_guard", "_task")
 
     def __init__(self) -> None:
         self._guard = threading.Lock()

@@ -15,6 +15,14 @@ class Forked(Protocol):
         ...
 
 
+_here = os.getpid()
+
+
+def pid() -> int:
+    """The process we are in; known after each fork, since asking the system costs more than making a bid."""
+    return _here
+
+
 _told: weakref.WeakSet[Forked] = weakref.WeakSet()
 
 
@@ -24,6 +32,8 @@ def tell(survivor: Forked) -> None:
 
 
 def _tell_all() -> None:
+    global _here
+    _here = os.getpid()
     for survivor in list(_told):
         survivor.after_fork()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import weakref
+from collections.abc import Iterable
 
 from ..errors import StoreUnreachable, TickoffError
 from ..ground import forks
@@ -42,9 +43,9 @@ class Watched:
     def __init__(self) -> None:
         self._leases: dict[str, weakref.ref[Lease]] = {}
 
-    def add(self, lease: Lease) -> None:
-        """Watch a lease."""
-        self._leases[lease.token] = weakref.ref(lease)
+    def add(self, leases: Iterable[Lease]) -> None:
+        """Watch leases."""
+        self._leases.update([(lease.token, weakref.ref(lease)) for lease in leases])
 
     def discard(self, lease: Lease) -> None:
         """Watch it no longer."""
@@ -85,10 +86,10 @@ class Judge:
         self._loop = Loop("tickoff-judge", self.step)
         forks.tell(self)
 
-    def watch(self, lease: Lease) -> None:
-        """Judge this lease from now on."""
-        self._watched.add(lease)
-        self._loop.wake_by(lease.tell_at)
+    def watch(self, *leases: Lease) -> None:
+        """Judge these leases from now on."""
+        self._watched.add(leases)
+        self._loop.wake_by(min(lease.tell_at for lease in leases))
 
     def discard(self, lease: Lease) -> None:
         """Judge it no longer."""
@@ -122,11 +123,12 @@ class Keeper:
         self._lane: tuple[float, LeaseStore] | None = None
         self._loop = Loop("tickoff-keeper", self.step)
 
-    def keep(self, lease: Lease) -> None:
-        """Renew this lease until it is over."""
-        self._watched.add(lease)
-        self._loop.wake_by(lease.renew_at)
-        self._judge.watch(lease)
+    def keep(self, *leases: Lease) -> None:
+        """Renew these leases until they are over."""
+        if leases:
+            self._watched.add(leases)
+            self._loop.wake_by(min(lease.renew_at for lease in leases))
+            self._judge.watch(*leases)
 
     def drop(self, lease: Lease) -> None:
         """Renew it no longer."""

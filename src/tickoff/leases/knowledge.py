@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import replace
 
 from ..ground.clocks import elapsed
-from ..model import UNSCHEDULED_LIFE, Entry, Known
+from ..model import UNSCHEDULED_LIFE, Answer, Entry, Known
 
 _NAMES_KEPT = 10_000
 
@@ -24,21 +23,40 @@ class Knowledge:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._known: OrderedDict[str, tuple[float, Known]] = OrderedDict()
+        self._heard: dict[str, Answer] = {}
 
     def of(self, name: str) -> Known:
         """What is known of a name."""
         with self._guard:
+            self._take_in(name)
             learnt, known = self._known.get(name, (0.0, _NOTHING))
         return known if known is _NOTHING or elapsed() - learnt < _LIFE else _NOTHING
 
     def learn(self, entry: Entry) -> None:
         """Take in what a store has just said of a name."""
         with self._guard:
-            _, known = self._known.get(entry.name, (0.0, _NOTHING))
-            self._known[entry.name] = (elapsed(), _merged(known, entry))
-            self._known.move_to_end(entry.name)
-            if len(self._known) > _NAMES_KEPT:
-                self._known.popitem(last=False)
+            self._take_in(entry.name)
+            self._learn(entry)
+
+    def hear(self, name: str, answer: Answer) -> None:
+        """The same, but read only when the name is next asked for: a rush of wins is not held up by it."""
+        with self._guard:
+            self._take_in(name)
+            self._heard[name] = answer
+            if len(self._heard) > _NAMES_KEPT:
+                self._take_in(next(iter(self._heard)))
+
+    def _take_in(self, name: str) -> None:
+        heard = self._heard.pop(name, None)
+        if heard is not None:
+            self._learn(heard.entry)
+
+    def _learn(self, entry: Entry) -> None:
+        _, known = self._known.get(entry.name, (0.0, _NOTHING))
+        self._known[entry.name] = (elapsed(), _merged(known, entry))
+        self._known.move_to_end(entry.name)
+        if len(self._known) > _NAMES_KEPT:
+            self._known.popitem(last=False)
 
     def stale(self, name: str, high: int) -> None:
         """Take in a fence that a user's database has seen: the store may have forgotten it."""
@@ -50,23 +68,15 @@ class Knowledge:
 
 
 def _merged(known: Known, entry: Entry) -> Known:
-    seen = Known(
+    later = entry if entry.steered > known.steered else known
+    return Known(
         fence=max(known.fence, entry.fence),
         decided=max(known.decided, entry.decided),
         finished=max(known.finished, entry.finished),
         since=max(known.since, entry.since),
         ttl=entry.ttl or known.ttl,
-        steered=known.steered,
-        paused=known.paused,
-        paused_by=known.paused_by,
-        paused_why=known.paused_why,
-    )
-    if entry.steered <= known.steered:
-        return seen
-    return replace(
-        seen,
-        steered=entry.steered,
-        paused=entry.paused,
-        paused_by=entry.paused_by,
-        paused_why=entry.paused_why,
+        steered=later.steered,
+        paused=later.paused,
+        paused_by=later.paused_by,
+        paused_why=later.paused_why,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING, Literal, Self
 from ..durations import Duration, ttl_ms
 from ..errors import LeaseLost, StaleFence
 from ..ground.clocks import elapsed
-from ..model import Answer, Hold, instant, moment
+from ..ground.forks import pid
+from ..model import Answer, Bid, Hold, held, instant, moment
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -42,63 +42,82 @@ class Lease:
     raises `LeaseLost`, unless the body already raised.
     """
 
-    def __init__(self, hold: Hold, sent: float, referee: Referee, since: int = 0) -> None:
-        self._hold = hold
-        self._since = since
+    __slots__ = (
+        "__weakref__",
+        "_answer",
+        "_bid",
+        "_limit",
+        "_lost",
+        "_on_loss",
+        "_pid",
+        "_referee",
+        "_released",
+        "_scope",
+        "_ttl",
+        "deadline",
+        "renew_at",
+        "tell_at",
+    )
+
+    tell_at: float
+
+    def __init__(self, bid: Bid, answer: Answer, sent: float, referee: Referee) -> None:
+        self._bid = bid
+        self._answer = answer
+        self._ttl = bid.ttl
         self._referee = referee
-        self._pid = os.getpid()
+        self._pid = pid()
         self._lost: str = ""
         self._limit = math.inf
         self._released = False
         self._on_loss: deque[Callable[[], None]] = deque()
         self._scope: CancelScope | None = None
-        self.renew_at = self.tell_at = self.deadline = sent
         self._good_from(sent)
 
     @property
     def name(self) -> str:
         """The full name, namespace included."""
-        return self._hold.name
+        return self._bid.name
 
     @property
     def tick(self) -> datetime | None:
         """The tick it was won for, None for a plain lock."""
-        return instant(self._hold.tick)
+        return instant(self._bid.tick)
 
     @property
     def since(self) -> datetime | None:
         """The last tick of this name that ended well, None when there is none."""
-        return instant(self._since)
+        return instant(self._answer.entry.since)
 
     @property
     def attempt(self) -> int:
         """Which start of its tick this is, counted from 1; 0 for a plain lock."""
-        return self._hold.attempt
+        return self._answer.entry.attempt
 
     @property
     def owner(self) -> str:
         """Who holds it: host:pid:nonce of this process."""
-        return self._hold.owner
+        return self._bid.owner
 
     @property
     def token(self) -> str:
         """The unique token in the store."""
-        return self._hold.token
+        return self._bid.token
 
     @property
     def fence(self) -> int:
         """The fencing number: greater than that of every holder before."""
-        return self._hold.fence
+        return self._answer.entry.fence
 
     @property
     def ttl(self) -> float:
         """Seconds the lease lasts without renewal."""
-        return self._hold.ttl / 1000
+        return self._ttl / 1000
 
     @property
     def until(self) -> datetime:
         """When it ends unless renewed, by the store's clock."""
-        return moment(self._hold.until)
+        return moment(self._answer.entry.until)
 
     @property
     def lost(self) -> bool:
@@ -114,7 +133,7 @@ class Lease:
     def extend(self, ttl: Duration | None = None) -> datetime:
         """Renew now, to a full TTL or to another one, and return until when; blocks for one round trip."""
         self.check()
-        length = self._hold.ttl if ttl is None else ttl_ms(ttl)
+        length = self._ttl if ttl is None else ttl_ms(ttl)
         self._referee.renew(self, length)
         return self.until
 
@@ -162,12 +181,12 @@ class Lease:
 
     def hold(self, ttl: int | None = None) -> Hold:
         """The lease as the store needs it for a renewal."""
-        known = self._referee.knowledge.of(self.name)
-        return replace(self._hold, ttl=ttl or self._hold.ttl, known=known)
+        return held(self._answer.entry, ttl, self._referee.knowledge.of(self.name))
 
     def renewed(self, answer: Answer, sent: float) -> None:
         """Take in the store's word that the lease was prolonged by a request sent then."""
-        self._hold = replace(self._hold, until=answer.entry.until, ttl=answer.entry.ttl)
+        entry = replace(self._answer.entry, until=answer.entry.until, ttl=answer.entry.ttl)
+        self._answer, self._ttl = Answer(True, entry, answer.now), entry.ttl
         self._good_from(sent)
 
     def limit(self, seconds: float) -> None:
@@ -198,6 +217,10 @@ class Lease:
         if self._lost:
             self._tell()
 
+    def unheard(self) -> None:
+        """Tell nobody any more of a loss, the work is over: it and the lease would keep each other alive."""
+        self._on_loss.clear()
+
     def _tell(self) -> None:
         """Tell everybody once, also who asks to be told just while the loss is found out."""
         while True:
@@ -210,7 +233,7 @@ class Lease:
     @property
     def inherited(self) -> bool:
         """Whether a fork brought it here: a child holds nothing, least of all its parent's lease."""
-        return self._pid != os.getpid()
+        return self._pid != pid()
 
     @property
     def over(self) -> bool:
@@ -219,9 +242,10 @@ class Lease:
 
     def _good_from(self, sent: float) -> None:
         """Count all deadlines from before the request was sent: the store counts from later on."""
-        ttl = self._hold.ttl / 1000
+        ttl = self._ttl / 1000
+        told = sent + ttl * TELL_AFTER
         self.renew_at = sent + ttl * RENEW_AFTER
-        self.tell_at = min(sent + ttl * TELL_AFTER, self._limit)
+        self.tell_at = told if told < self._limit else self._limit
         self.deadline = sent + ttl
 
     def _why_lost(self) -> str:

@@ -14,7 +14,7 @@ from ..errors import ConfigError, LeaseLost, StoreUnreachable
 from ..ground import forks
 from ..ground.aside import Aside
 from ..ground.clocks import elapsed
-from ..model import Answer, Bid, Ending, Outcome, Skipped, held, skipped
+from ..model import Answer, Bid, Ending, Outcome, Skipped, skipped
 from ..names import new_token, owner
 from ..stores.base import LeaseStore
 from ..work import End
@@ -82,10 +82,12 @@ class Referee:
                 self.keeper.withdraw(bid.name, bid.token)
             raise
         self.learn_time(answers, sent)
-        return [
-            self._kept(bid, answer, sent) if answer is not None and answer.ok else self._noted(answer)
+        verdicts = [
+            self._won(bid, answer, sent) if answer is not None and answer.ok else self._noted(answer)
             for bid, answer in zip(bids, answers, strict=True)
         ]
+        self.keeper.keep(*[verdict for verdict in verdicts if isinstance(verdict, Lease)])
+        return verdicts
 
     def race(self, bid: Bid) -> Lease | Skipped:
         """Race, wait for the answer, and keep what was won; interrupted meanwhile, it withdraws the bid."""
@@ -126,12 +128,13 @@ class Referee:
         if not reply.answer.ok:
             self._noted(reply.answer)
             return skipped(bid.name, reply.answer)
-        lease = self._kept(bid, reply.answer, reply.sent)
+        lease = self._won(bid, reply.answer, reply.sent)
         if lease is None:
             raise StoreUnreachable(
                 f"{self.store.address} took {elapsed() - reply.sent:.1f} s to grant {bid.name} for "
                 f"{bid.ttl / 1000:g} s: the lease was given back; use a longer ttl or a faster store"
             )
+        self.keeper.keep(lease)
         return lease
 
     def learn_time(self, answers: Sequence[Answer | None], sent: float) -> None:
@@ -142,15 +145,13 @@ class Referee:
                 self.time.learn(answer.now, sent, received)
                 return
 
-    def _kept(self, bid: Bid, answer: Answer, sent: float) -> Lease | None:
-        """The lease that was won, watched over; None, and withdrawn, when its answer came too late."""
-        self.knowledge.learn(answer.entry)
+    def _won(self, bid: Bid, answer: Answer, sent: float) -> Lease | None:
+        """The lease that was won; None, and withdrawn, when its answer came too late."""
+        self.knowledge.hear(bid.name, answer)
         if (elapsed() - sent) * 1000 >= bid.ttl * TELL_AFTER:
             self.keeper.withdraw(bid.name, bid.token)
             return None
-        lease = Lease(held(answer.entry), sent, self, since=answer.entry.since)
-        self.keeper.keep(lease)
-        return lease
+        return Lease(bid, answer, sent, self)
 
     def _noted(self, answer: Answer | None) -> Answer | None:
         if answer is not None:

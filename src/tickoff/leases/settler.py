@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from dataclasses import dataclass
 
@@ -20,10 +21,14 @@ _log = logging.getLogger("tickoff")
 _RETRY = 1.0
 
 _BREATH = 3.0
-"""After a trip it rests so many times as long as that took: what ends meanwhile travels together, and the
-races of a rush, which are waited for, come first. Nobody waits for a settlement."""
+"""After a trip it rests so many times as long as that took: what ends meanwhile travels together."""
 
-_LONGEST_BREATH = 0.5
+_WAY = 0.05
+"""Seconds for which it makes way for a race of a rush, which is waited for; a settlement is not."""
+
+_LONGEST = 0.5
+"""Seconds after which what ended is settled, whatever else goes on."""
+
 _SHARE_OF_TTL = 0.1
 _RETRY_FOR = 600.0
 
@@ -58,6 +63,7 @@ class Settler:
         self._guard = threading.Lock()
         self._pending: list[Settling] = []
         self._rested = 0.0
+        self._latest = math.inf
         self._settled = threading.Condition(self._guard)
         self._loop.after_fork()
 
@@ -66,12 +72,19 @@ class Settler:
         now = elapsed()
         with self._guard:
             self._pending.append(Settling(lease, end, attempts, now + _RETRY_FOR))
-        self._loop.wake_by(min(self._rested, now + lease.ttl * _SHARE_OF_TTL))
+            self._latest = min(self._latest, now + min(_LONGEST, lease.ttl * _SHARE_OF_TTL))
+        self._loop.wake_by(self._due)
+
+    def make_way(self) -> None:
+        """A race is about to be run, which somebody waits for: let it go first."""
+        self._rested = max(self._rested, elapsed() + _WAY)
 
     def step(self, now: float) -> float | None:
         """Settle all that ended since the last time, in one trip; when to try again."""
+        if self._pending and now < self._due:
+            return self._due
         with self._guard:
-            batch = list(self._pending)
+            batch, self._latest = list(self._pending), math.inf
         if not batch:
             return None
         try:
@@ -80,7 +93,7 @@ class Settler:
             self._drop([one for one in batch if one.give_up <= now], error)
             return now + _RETRY
         done = elapsed()
-        self._rested = done + min((done - now) * _BREATH, _LONGEST_BREATH)
+        self._rested = done + min((done - now) * _BREATH, _LONGEST)
         for one, answer in zip(batch, answers, strict=True):
             self._knowledge.learn(answer.entry)
             one.lease.settled(ours=answer.ok)
@@ -89,9 +102,15 @@ class Settler:
 
     def flush(self, limit: float) -> bool:
         """Wait until everything is settled, for so many seconds at most; whether it is."""
+        self._rested = self._latest = 0.0
         self._loop.wake_by(0.0)
         with self._settled:
             return self._settled.wait_for(lambda: not self._pending, limit)
+
+    @property
+    def _due(self) -> float:
+        """When to settle: soon, but not in the way of races, unless that would be late."""
+        return min(self._rested, self._latest)
 
     def close(self) -> None:
         """End the thread."""

@@ -103,6 +103,14 @@ class LeaseStoreContract:
         assert [answer is not None and answer.ok for answer in taken] == [True, True, False, False, False]
         assert not any(kept.ok for kept in store.read([bid.name for bid in bids[2:]]))
 
+    def test_the_limit_holds_for_however_many_bids(self, store: LeaseStore, name: str) -> None:
+        """Of hundreds, most of them held, no more are won than there are slots for, and in their order."""
+        bids = [replace(a_bid(f"{name}-{i}"), tick=1000, scheduled=True) for i in range(300)]
+        store.race([replace(bid, token=new_token()) for bid in bids[:249]])
+        taken = store.take(bids, 2)
+        assert [i for i, answer in enumerate(taken) if answer is not None and answer.ok] == [249, 250]
+        assert not any(kept.ok for kept in store.read([bid.name for bid in bids[251:]]))
+
     def test_what_was_left_undecided_can_be_taken_later(self, store: LeaseStore, name: str) -> None:
         """Lost bids are passed over, and every trip decides some: in the end all that is free is won."""
         race(store, f"{name}-0")
@@ -240,6 +248,15 @@ class LeaseStoreContract:
         assert not store.race([bid])[0].ok
         assert race(store, name, known=bid.known).ok
 
+    def test_a_withdrawn_race_for_a_tick_wins_nothing(self, store: LeaseStore, name: str) -> None:
+        """Neither the first one of a name, nor one that nothing else stands in the way of."""
+        tick = store.now() - 1000
+        for instant in (tick, tick + 500):
+            bid = replace(a_bid(name), tick=instant, scheduled=True)
+            store.withdraw(name, bid.token)
+            assert not store.race([bid])[0].ok
+            assert store.settle([ending(race(store, name, tick=instant))])[0].ok
+
     def test_withdrawing_a_race_that_was_won_lets_go(self, store: LeaseStore, name: str) -> None:
         """The withdrawal of a win frees the name; the same token cannot win it again."""
         bid = a_bid(name)
@@ -274,6 +291,13 @@ class LeaseStoreContract:
         assert (late.entry.outcome, late.entry.outcome_by) == (Outcome.OK, "a")
         assert race(store, name, tick=tick - 5).why is Why.DONE
         assert race(store, name, tick=tick + 500).ok
+
+    def test_racing_again_for_a_tick_finds_the_win(self, store: LeaseStore, name: str) -> None:
+        """As for a lock: same lease, same fence, and no second attempt."""
+        bid = replace(a_bid(name), tick=store.now() - 1000, scheduled=True)
+        first, again = store.race([bid])[0], store.race([bid])[0]
+        assert again.ok
+        assert (again.entry.fence, again.entry.attempt) == (first.entry.fence, 1)
 
     def test_a_tick_being_run_is_held(self, store: LeaseStore, name: str) -> None:
         """Losers of a running tick learn which tick it is."""
@@ -362,6 +386,8 @@ class LeaseStoreContract:
         again = race(store, name, tick=tick)
         assert again.ok
         assert again.entry.attempt == 1
+        store.settle([ending(won)])
+        assert store.read([name])[0].entry.token == again.entry.token
         assert store.history(name) == []
 
     def test_since_is_the_last_success(self, store: LeaseStore, name: str) -> None:
@@ -379,7 +405,8 @@ class LeaseStoreContract:
         overlap = race(store, name, tick=tick + 1000, owner="b", scheduled=True)
         assert overlap.why is Why.HELD
         assert store.settle([Ending(hold=hold_of(running), outcome=Outcome.OK)])[0].ok
-        assert race(store, name, tick=tick + 1000).why is Why.DONE
+        late = race(store, name, tick=tick + 1000)
+        assert (late.why, late.entry.outcome) == (Why.DONE, Outcome.SKIPPED)
         lines = [(run.tick, run.outcome) for run in store.history(name)]
         assert lines == [(tick + 1000, Outcome.SKIPPED), (tick, Outcome.OK)]
         assert race(store, name, tick=tick + 2000).entry.since == tick
@@ -456,6 +483,16 @@ class LeaseStoreContract:
         store.steer(name, "ops", None)
         assert race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).entry.steered > 0
 
+    def test_a_win_that_is_found_again_tells_of_a_pause(self, store: LeaseStore, name: str) -> None:
+        """Its server must know, should the store forget the name."""
+        bid = a_bid(name)
+        store.race([bid])
+        store.steer(name, "ops", "down")
+        known = Known(steered=store.read([name])[0].entry.steered - 1)
+        for again in (bid, replace(bid, known=known)):
+            entry = store.race([again])[0].entry
+            assert (entry.paused, entry.paused_by, entry.paused_why) == (True, "ops", "down")
+
     def test_a_holder_may_finish_during_a_pause(self, store: LeaseStore, name: str) -> None:
         """A pause stops new winners, not the run under way."""
         won = race(store, name)
@@ -529,6 +566,14 @@ class LeaseStoreContract:
         assert race(store, name, known=Known(fence=won.entry.fence, ttl=TTL)).why is Why.HELD
         subject.age(name, TTL // 2)
         assert race(store, name).entry.fence > won.entry.fence
+
+    def test_a_tick_waits_for_a_forgotten_holder_too(self, subject: Subject, name: str) -> None:
+        """Also for servers that remember nothing, and however new the tick is."""
+        store, tick = subject.store, subject.store.now() - 1000
+        won = race(store, name, tick=tick)
+        subject.forget(name)
+        assert race(store, name, tick=tick + 1, known=Known(fence=won.entry.fence, ttl=TTL)).why is Why.HELD
+        assert race(store, name, tick=tick + 2).why is Why.HELD
 
     def test_after_waiting_the_forgotten_name_is_won_with_a_greater_fence(
         self, subject: Subject, name: str
@@ -610,6 +655,17 @@ class LeaseStoreContract:
         again = race(store, name, tick=now - 2000, attempts=2)
         assert again.ok
         assert again.entry.attempt == 2
+
+    def test_a_manual_run_for_the_instant_of_a_tick_moves_no_marks(
+        self, store: LeaseStore, name: str
+    ) -> None:
+        """The tick was given back, and stays to be started."""
+        tick = store.now() - 5000
+        store.release(name, race(store, name, tick=tick).entry.token)
+        won = race(store, name, tick=tick, manual=True)
+        assert store.settle([ending(won)])[0].ok
+        kept = store.read([name])[0].entry
+        assert (kept.since, kept.finished, kept.open) == (0, 0, True)
 
     def test_a_crashed_manual_run_is_told_by_whoever_comes_next(self, subject: Subject, name: str) -> None:
         """The history says crashed, and manual."""
@@ -772,17 +828,17 @@ def race(
     tick: int = 0,
     attempts: int = 1,
     takeover: bool = False,
-    scheduled: bool = False,
+    scheduled: bool | None = None,
     manual: bool = False,
     known: Known | None = None,
 ) -> Answer:
-    """Race for a name with a new token."""
+    """Race for a name with a new token; for a tick, as a scheduler does."""
     bid = replace(
         a_bid(name, owner),
         tick=tick,
         attempts=attempts,
         takeover=takeover,
-        scheduled=scheduled,
+        scheduled=bool(tick) if scheduled is None else scheduled,
         manual=manual,
         known=known or Known(),
     )

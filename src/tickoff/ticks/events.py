@@ -54,6 +54,12 @@ class Events:
         """Call the listener for events of this kind, or for all, in the thread where they happen."""
         self._listeners.append((kind, listener))
 
+    def heard(self, kind: Kind, outcome: Outcome | None = None) -> bool:
+        """Whether somebody listens to events of a kind: else they need not be made."""
+        if any(wanted in (None, kind) for wanted, _ in self._listeners[1:]):
+            return True
+        return _log.isEnabledFor(_level(kind, outcome))
+
     def tell(self, event: Event) -> None:
         """Tell an event."""
         for kind, listener in self._listeners:
@@ -70,7 +76,7 @@ class Events:
 
 def log(event: Event) -> None:
     """One line per outcome: a failure at ERROR, with its traceback; all else at INFO."""
-    if not _log.isEnabledFor(_level(event)):
+    if not _log.isEnabledFor(_level(event.kind, event.outcome)):
         return
     about = {
         "job": event.job,
@@ -94,8 +100,8 @@ def log(event: Event) -> None:
         _log.error("%s %s", what, words, extra=about, exc_info=event.cause)
 
 
-def _level(event: Event) -> int:
-    if event.kind is Kind.STARTED:
+def _level(kind: Kind, outcome: Outcome | None) -> int:
+    if kind is Kind.STARTED:
         return logging.DEBUG
-    failed = event.kind is Kind.ENDED and event.outcome is not Outcome.OK
-    return logging.ERROR if failed or event.kind is Kind.MISSED else logging.INFO
+    failed = kind is Kind.ENDED and outcome is not Outcome.OK
+    return logging.ERROR if failed or kind is Kind.MISSED else logging.INFO

@@ -29,11 +29,23 @@ _STOPPED = End(Outcome.FAILED, "the server stopped before it ended")
 class Course:
     """One run under way."""
 
-    def __init__(self, job: Job, lease: Lease, tick: Tick, at: int) -> None:
+    __slots__ = (
+        "at",
+        "began",
+        "closed",
+        "interrupt",
+        "job",
+        "lease",
+        "manual",
+        "overdue",
+        "reason",
+    )
+
+    def __init__(self, job: Job, lease: Lease, at: int, *, manual: bool) -> None:
         self.job = job
         self.lease = lease
-        self.tick = tick
         self.at = at
+        self.manual = manual
         self.began = elapsed()
         self.overdue = math.inf if job.timeout is None else self.began + job.timeout
         self.reason: End | None = None
@@ -42,12 +54,18 @@ class Course:
 
     def call(self) -> object:
         """Call the function, with the tick if it asks for it."""
-        return self.job.work(tick=self.tick) if self.job.wants_tick else self.job.work()
+        if not self.job.wants_tick:
+            return self.job.work()
+        return self.job.work(tick=Tick(self.job.name, self.lease, self.at, manual=self.manual))
 
     def cancel(self, reason: End) -> None:
         """Interrupt an async function; a sync one is told by its tick."""
         self.reason = self.reason or reason
         self.interrupt.cancel()
+
+    def lost(self) -> None:
+        """Its lease was lost."""
+        self.cancel(End(Outcome.LOST, self.lease.why_lost))
 
     def end(self, error: BaseException | None) -> End:
         """How it ended; what was done under a lost lease is lost, whatever the function thinks of it."""
@@ -86,7 +104,7 @@ class Runs:
 
     def start(self, job: Job, lease: Lease, at: int, *, manual: bool = False) -> None:
         """Begin the run of a tick that was won."""
-        course = Course(job, lease, Tick(job.name, lease, at, manual=manual), at)
+        course = Course(job, lease, at, manual=manual)
         with self._guard:
             self._courses.add(course)
         self._tell(course, Kind.STARTED, None)
@@ -94,12 +112,13 @@ class Runs:
             self._begin(course)
         except Exception as error:  # noqa: BLE001 - it ends the run, and is reported
             self._returned(course, error)  # or it would hold its slot, and its lease, for ever
-        self._timeouts.wake_by(course.overdue)
+        if course.overdue < math.inf:
+            self._timeouts.wake_by(course.overdue)
 
     def _begin(self, course: Course) -> None:
         lease = course.lease
         if course.job.asynchronous:
-            lease.on_loss(lambda: course.cancel(End(Outcome.LOST, lease.why_lost)))
+            lease.on_loss(course.lost)
             self._eventloop.begin(self._run_async(course))
         else:
             self._crew.start(lambda: self._run(course))
@@ -131,6 +150,7 @@ class Runs:
 
     def _returned(self, course: Course, error: BaseException | None) -> None:
         self._close(course, course.end(error), error)
+        course.lease.unheard()
         with self._guard:
             self._courses.discard(course)
         self.when_free()
@@ -149,10 +169,13 @@ class Runs:
         self._referee.finish(course.lease, end, course.job.attempts)
         self._tell(course, Kind.ENDED, end, error)
         again = end.outcome is not Outcome.OK and course.lease.attempt < course.job.attempts
-        if again and not course.tick.manual:
+        if again and not course.manual:
             self.when_failed(course.job, course.at, course.lease.attempt)
 
     def _tell(self, course: Course, kind: Kind, end: End | None, error: BaseException | None = None) -> None:
+        outcome = end.outcome if end else None
+        if not self._events.heard(kind, outcome):
+            return
         self._events.tell(
             Event(
                 kind=kind,
@@ -160,8 +183,8 @@ class Runs:
                 tick=course.at,
                 fence=course.lease.fence,
                 attempt=course.lease.attempt,
-                manual=course.tick.manual,
-                outcome=end.outcome if end else None,
+                manual=course.manual,
+                outcome=outcome,
                 seconds=elapsed() - course.began,
                 error=end.error if end else "",
                 cause=error,

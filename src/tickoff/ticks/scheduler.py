@@ -30,6 +30,9 @@ _LOOK = 5.0
 _TOGETHER = 1000
 """So many bids travel together at first; later as many as it probably takes to fill the free slots."""
 
+_RUSH = 32
+"""So many ticks due at once are a rush: what ended is settled after it."""
+
 _A_SLOT = 8
 """Bids for each free slot at most, while trips pay."""
 
@@ -117,6 +120,8 @@ class Ticks:
         self._starved = False
         # at random, else the first servers would take the same jobs, and wait for each other
         places = random.sample(due, min(len(due), self._width(free, len(due))))
+        if len(due) > _RUSH:
+            self._referee.settler.make_way()
         try:
             verdicts = self._referee.take([self._bid(place) for place in places], free)
         except StoreUnreachable as error:

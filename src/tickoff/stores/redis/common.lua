@@ -2,7 +2,7 @@
 -- KEYS of a name: the lock itself, our data of the name, its history, the token let go last, the tombstone of
 -- the caller's token (if the script wants it).
 local LOCK, META, RUNS, LET_GO, TOMB
-local now = store_time()
+now = now or store_time()
 
 -- What is not there is nothing: entries are stored, and requests are sent, without their zeros.
 local NOTHING = { __index = {
@@ -18,9 +18,10 @@ end
 
 local stored, holder, tombstone, live, changed
 
--- Turn to the name whose keys stand at this place; all that follows is about it.
-local function turn_to(first)
-    LOCK, META, RUNS, LET_GO, TOMB = KEYS[first], KEYS[first + 1], KEYS[first + 2], KEYS[first + 3], KEYS[first + 4]
+-- Turn to the name whose keys begin there; all that follows is about it.
+local function turn_to(first, withdrawable)
+    LOCK, META, RUNS, LET_GO = KEYS[first], KEYS[first + 1], KEYS[first + 2], KEYS[first + 3]
+    TOMB = withdrawable and KEYS[first + 4]
     live, changed, tombstone = false, false, false
     if TOMB then
         stored, holder, tombstone = unpack(redis.call('MGET', META, LOCK, TOMB))

@@ -1,5 +1,5 @@
--- What a race means, for one bid. For a win: 'now taken scheduled fence attempt decided finished since steered', one
--- string since it is quicker to read; for a loss, why: {why, now, entry}.
+-- What a race means, for one bid. A win is told as 'taken scheduled fence attempt decided finished since steered', a loss
+-- as why, a tab, and the entry; so is a win found again during a pause, of which its server has to know.
 local function again(e, bid)
     return (e.open == 1 or bid.takeover == 1) and e.attempt < bid.attempts
 end
@@ -79,11 +79,11 @@ local function decide(bid)
     if why then
         skip(e, bid, why)
         commit(e)
-        return { why, now, cjson.encode(e) }
+        return why .. '\t' .. cjson.encode(e), false
     end
     if not live then grant(e, bid) end
     commit(e)
-    return table.concat(
-        { now, e.taken, e.scheduled, e.fence, e.attempt, e.decided, e.finished, e.since, e.steered }, ' '
-    )
+    if e.paused == 1 then return 'won\t' .. cjson.encode(e), true end
+    local told = { e.taken, e.scheduled, e.fence, e.attempt, e.decided, e.finished, e.since, e.steered }
+    return table.concat(told, ' '), true
 end

@@ -7,11 +7,11 @@ do
     local free = not (holder or tombstone or e.tick or e.paused or e.barrier or e.scheduled)
     free = free and tonumber(ARGV[4]) <= (e.fence or 0)
     if free and redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3], 'NX') then
-        local now = store_time()
+        now = store_time()
         e.token, e.owner, e.taken, e.ttl = ARGV[1], ARGV[2], now, tonumber(ARGV[3])
         e['until'], e.fence = now + e.ttl, math.max((e.fence or 0) + 1, now)
         redis.call('SET', KEYS[2], cjson.encode(e), 'PX', UNSCHEDULED_LIFE)
         local marks = { e.attempt or 0, e.decided or 0, e.finished or 0, e.since or 0, e.steered or 0 }
-        return now .. ' ' .. now .. ' 0 ' .. e.fence .. ' ' .. table.concat(marks, ' ')
+        return now .. '\n' .. now .. ' 0 ' .. e.fence .. ' ' .. table.concat(marks, ' ')
     end
 end

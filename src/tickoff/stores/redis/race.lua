@@ -1,11 +1,11 @@
--- Decide bids one after the other until as many are won as ARGV[1] allows; ARGV[2] … are the bids. Bids that were not
--- reached have no reply.
-local left, replies = tonumber(ARGV[1]), {}
-for i = 2, #ARGV do
-    if left == 0 then break end
-    turn_to(5 * i - 9)
-    local reply = decide(decode(ARGV[i]))
-    if type(reply) == 'string' then left = left - 1 end
-    replies[i - 1] = reply
+-- Decide the bids that are left, one after the other: each for itself, also where one name is raced for twice.
+while not over() do
+    local first, bid = 5 * turn - 9, decode(ARGV[turn])
+    local line, won = at_once(first, bid)
+    if not line then
+        turn_to(first, true)
+        line, won = decide(bid)
+    end
+    take_in(line, won)
 end
-return replies
+return reply()

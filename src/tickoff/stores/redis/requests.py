@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from secrets import token_hex
+from typing import Any, TypeVar
 
-from ...model import Bid
-from ..wire import bid_values
+from ...model import Bid, Ending
+from ..wire import bid_values, ending_values
+
+T = TypeVar("T")
 
 Request = tuple[Any, ...]
 """The number of keys, the keys, the values: what EVALSHA takes after the digest."""
 
+AT_ONCE = 250
+"""So many bids or endings are decided by one script: others wait meanwhile, a few milliseconds."""
+
 _LOCK, _META, _META_END = "lock:", "tickoff:{lock:", "}"
+_PURSE = "tickoff:{race:"
 
 _UNSENT = {"name", "blank"}
 
@@ -58,10 +66,50 @@ def lock_request(bid: Bid) -> Request:
     return request(bid.name, bid.token, bid.owner, bid.ttl, known.fence, known.ttl, token=bid.token)
 
 
-def race_request(bids: Sequence[Bid], limit: int) -> Request:
-    """The request of the race script: five keys a bid, then how many may be won, then the bids."""
+def race_requests(bids: Sequence[Bid], limit: int) -> list[Request]:
+    """The requests of the race script: so many bids each that Redis serves others in between."""
+    parts = parts_of(bids)
+    purse = (f"{_PURSE}{token_hex(8)}{_META_END}",) if limit < len(bids) and len(parts) > 1 else ()
+    return [race_request(part, limit, purse) for part in parts]
+
+
+def race_request(bids: Sequence[Bid], limit: int, purse: tuple[str, ...] = ()) -> Request:
+    """Five keys a bid, the purse if it is one of several, then how many may be won, then the bids."""
     keys = [key for bid in bids for key in keys_of(bid.name, bid.token)]
-    return (len(keys), *keys, limit, *(sent(bid_values(bid)) for bid in bids))
+    return (len(keys) + len(purse), *keys, *purse, limit, *map(_bid_sent, bids))
+
+
+def _bid_sent(bid: Bid) -> str:
+    """What a common bid says, put together by hand, since many are sent at once; else all of it."""
+    known = bid.known
+    if known.steered or bid.manual:
+        return sent(bid_values(bid))
+    return (
+        f'{{"token":"{bid.token}","owner":{_quoted(bid.owner)},"ttl":{bid.ttl},"tick":{bid.tick},'
+        f'"attempts":{bid.attempts},"takeover":{bid.takeover:d},"scheduled":{bid.scheduled:d},'
+        f'"fence":{known.fence},"decided":{known.decided},"finished":{known.finished},"since":{known.since},'
+        f'"known_ttl":{known.ttl}}}'
+    )
+
+
+_quoted = lru_cache(maxsize=64)(json.dumps)
+
+
+def settle_request(endings: Sequence[Ending]) -> Request:
+    """Four keys an ending, then the endings."""
+    named = read_request([ending.hold.name for ending in endings])
+    return (*named, *(sent(ending_values(ending)) for ending in endings))
+
+
+def read_request(names: Sequence[str]) -> Request:
+    """Four keys a name."""
+    keys = [key for name in names for key in keys_of(name)]
+    return (len(keys), *keys)
+
+
+def parts_of(wanted: Sequence[T]) -> list[Sequence[T]]:
+    """So many at a time as one script may decide."""
+    return [wanted[i : i + AT_ONCE] for i in range(0, len(wanted), AT_ONCE)]
 
 
 def sent(values: dict[str, Any]) -> str:

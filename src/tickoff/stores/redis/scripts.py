@@ -18,14 +18,21 @@ class Script:
 
     def call(self, request: Sequence[str | int]) -> bytes:
         """The command that runs it, as Redis reads it; redis-py's way takes four times as long."""
-        parts = [str(part).encode() for part in ("EVALSHA", self.digest, *request)]
-        return b"*%d\r\n%b" % (len(parts), b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]))
+        parts = list(map(str, ("EVALSHA", self.digest, *request)))
+        said = f"*{len(parts)}\r\n" + "".join([f"${len(part)}\r\n{part}\r\n" for part in parts])
+        if said.isascii():  # so that a sign is a byte
+            return said.encode()
+        encoded = [part.encode() for part in parts]
+        return b"*%d\r\n%b" % (
+            len(encoded),
+            b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in encoded]),
+        )
 
 
-RACE = Script("common", "decide", "race")
+RACE = Script("race_at_once", "common", "decide", "race")
 LOCK = Script("lock_at_once", "common", "decide", "lock")
 RENEW = Script("common", "renew")
-SETTLE = Script("common", "settle")
+SETTLE = Script("settle_at_once", "common", "settle")
 RELEASE = Script("release_at_once", "common", "release")
 WITHDRAW = Script("common", "withdraw")
 EVICT = Script("common", "evict")

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import redis
 from redis.connection import Connection, ConnectionPool
@@ -18,24 +18,30 @@ from ...lending import LATE, Loan
 from ...model import TOMBSTONE_LIFE, Answer, Bid, Ending, Hold, Note, Run
 from ..base import IO_LIMIT, Finding
 from ..idle import Idle
-from ..wire import ending_values, hold_values
+from ..wire import hold_values
 from . import scripts
 from .connect import ClusterSource, RedisSource
 from .health import examine
-from .replies import answer_of, note_of, race_answer, run_of
+from .replies import answer_of, answers_of, note_of, race_answers, run_of
 from .requests import (
     Request,
     board_of,
     keys_of,
     lock_request,
     name_in,
+    parts_of,
     patterns,
     race_request,
+    race_requests,
     rate_of,
+    read_request,
     request,
     sent,
+    settle_request,
 )
 from .scripts import Script
+
+T = TypeVar("T")
 
 _log = logging.getLogger("tickoff")
 
@@ -60,21 +66,22 @@ class RedisStore:
     def race(self, bids: Sequence[Bid]) -> list[Answer]:
         """Decide each bid atomically, by the clock of Redis."""
         if len(bids) == 1 and bids[0].plain:
-            told = self._run(scripts.LOCK, [lock_request(bids[0])])
-        elif self._is_cluster:
-            told = [reply[0] for reply in self._run(scripts.RACE, [race_request([bid], 1) for bid in bids])]
-        else:
-            told = self._race_together(bids, len(bids))
-        return [race_answer(bid, reply) for bid, reply in zip(bids, told, strict=True)]
+            return race_answers(bids, self._run(scripts.LOCK, [lock_request(bids[0])])[0])
+        return [answer for answer in self.take(bids, len(bids)) if answer is not None]
 
     def take(self, bids: Sequence[Bid], limit: int) -> list[Answer | None]:
         """Race until `limit` are won, in one round trip; on a Cluster, for the first `limit` of them."""
         if self._is_cluster:
-            decided: list[Answer | None] = [*self.race(bids[:limit])]
+            parts: list[Sequence[Bid]] = [[bid] for bid in bids[:limit]]
+            wanted = [race_request(part, 1) for part in parts]
         else:
-            told = self._race_together(bids, limit)
-            decided = [race_answer(bid, reply) for bid, reply in zip(bids, told, strict=False)]
-        return decided + [None] * (len(bids) - len(decided))
+            parts = parts_of(bids)
+            wanted = race_requests(bids, limit)
+        verdicts: list[Answer | None] = []
+        for part, reply in zip(parts, self._run(scripts.RACE, wanted), strict=True):
+            decided = race_answers(part, reply)
+            verdicts += [*decided, *[None] * (len(part) - len(decided))]
+        return verdicts + [None] * (len(bids) - len(verdicts))
 
     def renew(self, holds: Sequence[Hold]) -> list[Answer]:
         """Prolong the leases that are still their holder's."""
@@ -85,11 +92,10 @@ class RedisStore:
 
     def settle(self, endings: Sequence[Ending]) -> list[Answer]:
         """Record how ticks ended and let go of their leases."""
-        names = [ending.hold.name for ending in endings]
-        wanted = [request(e.hold.name, sent(ending_values(e))) for e in endings]
-        return [
-            answer_of(n, reply) for n, reply in zip(names, self._run(scripts.SETTLE, wanted), strict=True)
-        ]
+        parts = self._parts(endings)
+        told = self._run(scripts.SETTLE, [settle_request(part) for part in parts])
+        names = [[ending.hold.name for ending in part] for part in parts]
+        return [a for part, reply in zip(names, told, strict=True) for a in answers_of(part, reply)]
 
     def release(self, name: str, token: str) -> bool:
         """Let go if the token still holds the name; say whether it did."""
@@ -110,8 +116,9 @@ class RedisStore:
 
     def read(self, names: Sequence[str]) -> list[Answer]:
         """What is kept of each name; `ok` tells whether it is held right now."""
-        told = self._run(scripts.READ, [request(name) for name in names])
-        return [answer_of(name, reply) for name, reply in zip(names, told, strict=True)]
+        parts = self._parts(names)
+        told = self._run(scripts.READ, [read_request(part) for part in parts])
+        return [a for part, reply in zip(parts, told, strict=True) for a in answers_of(part, reply)]
 
     def names(self, prefix: str = "") -> list[str]:
         """The names that begin with the prefix, locks of foreign programs included."""
@@ -190,10 +197,9 @@ class RedisStore:
         """The client, connected at first use."""
         return self._source.open(self._limit)
 
-    def _race_together(self, bids: Sequence[Bid], limit: int) -> list[Any]:
-        """All bids in one script, which stops once `limit` are won."""
-        told: list[Any] = self._run(scripts.RACE, [race_request(bids, limit)])[0] if bids else []
-        return told
+    def _parts(self, wanted: Sequence[T]) -> list[Sequence[T]]:
+        """What one script may have at a time; on a Cluster, one name."""
+        return [[one] for one in wanted] if self._is_cluster else parts_of(wanted)
 
     def _run(self, script: Script, requests: Sequence[Request]) -> list[Any]:
         """Run the script for every request in one round trip; a Redis that restarted is told the script anew.

@@ -1,5 +1,5 @@
 -- Let go, and leave a tombstone for as long as ARGV[2] ms, so that a race still under way wins nothing.
-turn_to(1)
+turn_to(1, true)
 local e = load()
 local ok = release(e, ARGV[1])
 redis.call('SET', TOMB, '', 'PX', ARGV[2])

@@ -226,7 +226,7 @@ class SqlStore(CasStore):
                 key = {"name_": run.name, "tick_": run.tick, "fence_": run.fence}
                 connection.execute(self._statements.delete_guess, key)
             connection.execute(self._statements.insert_run, asdict(run) | {"manual": int(run.manual)})
-            if run.fence % _PRUNE_EVERY == 0:
+            if prunes(run.fence):
                 self._prune(connection, run.name)
 
     def _prune(self, connection: sa.Connection, name: str) -> None:
@@ -251,6 +251,11 @@ class SqlStore(CasStore):
                 connection.execute(self._statements.delete_runs, {"names": names})
             connection.execute(self._statements.delete_old_notes)
             connection.execute(self._statements.delete_old_loans)
+
+
+def prunes(fence: int) -> bool:
+    """Whether the settlement of a run with this fence prunes the history of its name."""
+    return fence % _PRUNE_EVERY == 0
 
 
 def entry_of(values: dict[str, Any]) -> Entry:
