@@ -101,12 +101,15 @@ def test_rows_chosen_for_a_sample_need_no_record_before(contacts: Contacts) -> N
     assert contacts.states().count("I") == 4
 
 
-def test_only_rows_that_the_plan_means_get_a_record(home: Home) -> None:
+@pytest.mark.parametrize(
+    "where", ["id > 0 AND region = 'in'", sa.and_(sa.column("id") > 0, sa.column("region") == "in")]
+)
+def test_only_rows_that_the_plan_means_get_a_record(home: Home, where: Any) -> None:
     """And those that are meant no more are passed over, until they are again."""
     name = table_name()
     home.run(f"CREATE TABLE {name} (id int PRIMARY KEY, region varchar(5))")
     home.run(f"INSERT INTO {name} VALUES (1, 'in'), (2, 'us'), (3, 'in')")
-    records = home.open(Plan(name, "status", where="id > 0 AND region = 'in'", companion=f"{name}_kept"))
+    records = home.open(Plan(name, "status", where=where, companion=f"{name}_kept"))
     assert [record.key for record in records.claim(new_token(), "me", 1, TTL).records] == [(1,)]
     home.run(f"UPDATE {name} SET region = 'us' WHERE id = 3")
     assert records.claim(new_token(), "me", 5, TTL).records == ()
