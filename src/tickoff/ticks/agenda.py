@@ -1,11 +1,13 @@
-"""Which tick each job is to be raced for next, and when: pure, in the store's time, which is an argument."""
+"""Which tick each job is to be raced for next, and when: in the store's time, which is an argument."""
 
 from __future__ import annotations
 
 import heapq
 import math
+import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from ..model import Answer, Entry, Why
 from .job import Job
@@ -53,16 +55,28 @@ class Agenda:
         for job in self._jobs.values():
             self._enter(job, first_tick(job, entries.get(job.name, Entry(name=job.name)), now))
 
-    def ready(self, now: float) -> list[Place]:
-        """The places whose time has come, each at the latest tick there is; they stay so until moved."""
+    def look(self, now: float) -> int:
+        """See whose time has come; how many places are ready, each at the latest tick there is, until moved.
+
+        What comes at once stands in a random order from then on, another one on each server: else the first
+        servers would take the same jobs, and wait for each other.
+        """
+        come = []
         while self._heap and self._heap[0][0] <= now:
             at, name = heapq.heappop(self._heap)
             place = self._places.get(name)
             if place is not None and place.at == at:
-                self._is_ready(place)
+                come.append(place)
+        random.shuffle(come)
+        for place in come:
+            self._is_ready(place)
         if self._over_at <= now:
             self._catch_up_all(now)
-        return list(self._ready.values())
+        return len(self._ready)
+
+    def first(self, count: int) -> list[Place]:
+        """So many of the places that are ready: in a rush, listing all of them for each trip takes long."""
+        return list(islice(self._ready.values(), count))
 
     def move_on(self, place: Place) -> None:
         """Its tick was won, or let go: look to the next one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import random
 from collections import deque
 from collections.abc import Sequence
 
@@ -110,17 +109,16 @@ class Ticks:
 
     def _race(self) -> bool:
         """One trip for the ticks that are due; whether another one is worth while."""
-        due = self._agenda.ready(self._referee.time.now())
-        self._starved = bool(due)  # first, or a slot that becomes free just now would tell nobody
+        due = self._agenda.look(self._referee.time.now())
+        self._starved = due > 0  # first, or a slot that becomes free just now would tell nobody
         free = self._runs.free
         if not due:
             self._credit = 0
         if not due or free <= 0:
             return False
         self._starved = False
-        # at random, else the first servers would take the same jobs, and wait for each other
-        places = random.sample(due, min(len(due), self._width(free, len(due))))
-        if len(due) > _RUSH:
+        places = self._agenda.first(self._width(free, due))
+        if due > _RUSH:
             self._referee.settler.make_way()
         try:
             verdicts = self._referee.take([self._bid(place) for place in places], free)
