@@ -140,6 +140,8 @@ def short_way(old: str, new: str) -> Callable[[], None]:
     return lambda: _in_lua(old, new)
 
 
+_BLIND_SET = "redis.call('SET', lock, bid.token, 'PX', ttl)"
+
 SHORT_WAYS = {
     "tombstone": ("if tombstone or e.paused", "if e.paused"),
     "pause": ("e.paused or e.barrier or bid.manual", "e.barrier or bid.manual"),
@@ -147,8 +149,8 @@ SHORT_WAYS = {
     "manual": ("or bid.manual == 1 or tick == 0", "or tick == 0"),
     "future": ("tick == 0 or tick > now then", "tick == 0 then"),
     "memory": ("if not knows(e, bid) then return end", ""),
-    "held": ("not holder and not e.token and finished < tick", "not e.token and finished < tick"),
-    "crash": ("not holder and not e.token and finished < tick", "not holder and finished < tick"),
+    "held": ("if not redis.call('SET', lock, bid.token, 'PX', ttl, 'NX') then return end", _BLIND_SET),
+    "crash": ("not e.token and finished < tick", "finished < tick"),
     "foreign": ("holder and (holder ~= e.token or holder == bid.token)", "holder and holder == bid.token"),
     "own": ("holder and (holder ~= e.token or holder == bid.token)", "holder and holder ~= e.token"),
     "limit": ("if won then left = left - 1 end", ""),

@@ -41,7 +41,7 @@ local function at_once(first, bid)
     if tombstone or e.paused or e.barrier or bid.manual == 1 or tick == 0 or tick > now then return end
     if not knows(e, bid) then return end
     if decided < tick then
-        local free = not holder and not e.token and finished < tick
+        local free = not e.token and finished < tick
         if not free or bid.scheduled ~= 1 then return end
         return start_at_once(e, bid, KEYS[first], KEYS[first + 1], KEYS[first + 2])
     end
