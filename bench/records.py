@@ -94,24 +94,27 @@ def compare(opened: Database, options: Namespace, rules: list[Rule] | tuple[Rule
     """Rates, CPU time, and the ratios of the times, round by round."""
     times = take_turns(opened.contenders(), options.rounds, options.rows)
     section = Section("Records", times, rules)
-    lines = [_HEAD, *(_costs(label, opened.costs.runs[label]) for label in times), ""]
+    runs = opened.costs.runs
+    lines = [_HEAD, *(_costs(label, runs[label], runs[BARE]) for label in times), ""]
     ratios = [report.ratio_text(verdict) for verdict in section.verdicts]
     missed = any(verdict.missed for verdict in section.verdicts)
     return Told(lines + ratios, missed, report.gates_of(section))
 
 
-_HEAD = f"{'':40}{'records/s':>11}{'with start':>12}{'own CPU':>11}{'its CPU':>11}"
+_HEAD = f"{'':40}{'records/s':>11}{'with start':>12}{'own CPU':>11}{'its CPU':>11}{'both':>7}"
 
 
-def _costs(label: str, costs: list[Cost]) -> str:
-    """Medians; CPU time of our process and of the database's for a record."""
+def _costs(label: str, costs: list[Cost], bare: list[Cost]) -> str:
+    """Medians; CPU time for a record: of our process, of the database's, of both beside the bare loop's."""
     rate = median(cost.records / cost.seconds for cost in costs)
     whole = median(1 / cost.whole for cost in costs)
-    own, server = (median(getattr(cost, who) / cost.records * 1e6 for cost in costs) for who in _WHO)
-    return f"{label:40}{rate:11,.0f}{whole:12,.0f}{own:8.1f} µs{server:8.1f} µs"
+    own, server = _cpu(costs)
+    share = (own + server) / sum(_cpu(bare))
+    return f"{label:40}{rate:11,.0f}{whole:12,.0f}{own:8.1f} µs{server:8.1f} µs{share:7.2f}"
 
 
-_WHO = ("own", "server")
+def _cpu(costs: list[Cost]) -> list[float]:
+    return [median(getattr(cost, who) / cost.records * 1e6 for cost in costs) for who in ("own", "server")]
 
 
 def drained(opened: Database, options: Namespace) -> Told:
