@@ -71,6 +71,27 @@ def test_a_worker_keeps_nothing_of_what_it_has_done(monkeypatch: pytest.MonkeyPa
     assert late - early < 1_000_000, f"{late - early:,} bytes more after 100,000 records"
 
 
+def test_what_may_be_repeated_is_published_before_it_is_risked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first record on, while claims grow from one to hundreds."""
+    monkeypatch.setattr("tickoff.tables.open_table", lambda *_: Endless())
+    with closing(Tickoff("memory://", database="sqlite:///endless.db")) as jobs:
+        jobs.each("contacts", status="status", name="enrich", concurrency=2)(lambda _row: "yes")
+        records = jobs.records("enrich")
+        worker = records.worker()
+        worker.start()
+        beyond = []
+        try:
+            while worker.counts.done < 20_000:
+                published = [one.repeat for one in records.servers()]
+                risked = worker._hand.unwritten + worker._hand.running
+                published += [one.repeat for one in records.servers()]
+                if risked > max(published):
+                    beyond.append((risked, published))
+        finally:
+            worker.stop()
+    assert beyond == []
+
+
 def touched(shop: Shop) -> int:
     """How many rows of the table the database has read so far, once it has counted all that was changed."""
     if shop.kind == "mariadb":

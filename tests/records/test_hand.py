@@ -52,6 +52,24 @@ def test_no_call_starts_while_a_whole_flush_is_unwritten() -> None:
     assert hand.take(0) is not None
 
 
+def test_no_more_answers_are_unwritten_than_the_others_were_told() -> None:
+    """What is published as possibly repeated is the bound, also while claims grow."""
+    hand, _ = hand_with(*range(10), flush=2, concurrency=1)
+    hand.told(hand.at_stake)
+    grown: list[int] = []
+    hand.on_growth = lambda: grown.append(hand.at_stake)
+    hand.expect(4)
+    for _ in range(2):
+        call = taken(hand)
+        hand.answer(call, done(call))
+    assert hand.take(0) is None
+    assert grown == [4]
+    hand.told(grown[0])
+    assert hand.take(0) is not None
+    hand.expect(1)
+    assert (hand.at_stake, hand.take(0)) == (2, None)  # two are unwritten all the same
+
+
 def test_no_call_starts_past_the_claims_deadline_until_it_is_renewed() -> None:
     """Renewed late, it goes on."""
     hand, claim = hand_with(1, 2)

@@ -46,6 +46,7 @@ class Beat:
         self._provider = provider
         self._obey = obey
         self._loop = Loop(f"tickoff-beat-{job.name}", self.step)
+        hand.on_growth = self.hurry
         self.steering = Steering(self._board, self._store)
         self._rate = Rate()
         self._post_at = -math.inf
@@ -92,11 +93,17 @@ class Beat:
             self.steering.pause(self._asked)
             self._asked = None
         self._obey(self.steering.read())
-        if now >= self._post_at:
-            told = self._store.post(self._board, owner(), self.report(now).text(), LIFE)
-            self._provider.time.learn(told, now, elapsed())
-            self._post_at = now + _EVERY * _POSTS
+        if now >= self._post_at or self._hand.stake.is_growing:
+            self._post(now)
         self._provider.exchange(elapsed())
+
+    def _post(self, now: float) -> None:
+        """Tell what is done, and what may be lost: that is told before it is risked."""
+        report = self.report(now)
+        told = self._store.post(self._board, owner(), report.text(), LIFE)
+        self._hand.told(report.repeat - self._job.at_once)
+        self._provider.time.learn(told, now, elapsed())
+        self._post_at = now + _EVERY * _POSTS
 
     def report(self, now: float) -> Report:
         """What is to be said of this server."""
@@ -106,6 +113,6 @@ class Beat:
             counts,
             in_flight=self._hand.held,
             rate=self._rate.learn(counts.done + counts.failed, now),
-            repeat=self._job.at_once + self._hand.unwritten_limit,
+            repeat=self._job.at_once + self._hand.at_stake,
             held=self._provider.why(now),
         )

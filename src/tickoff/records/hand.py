@@ -7,7 +7,6 @@ provider's fault are kept back here as well, until that is clear.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
@@ -17,8 +16,10 @@ from .doubts import Doubts
 from .gates import Gate, Open
 from .job import RecordJob
 from .ready import Ready
+from .stake import Stake
 from .underway import UnderWay
 from .unwritten import Unwritten
+from .waiters import Waiters
 
 
 def _nobody(*_news: object) -> None:
@@ -31,29 +32,42 @@ class Hand:
     def __init__(self, job: RecordJob) -> None:
         self._concurrency = job.concurrency
         self._guard = threading.Lock()
-        self._changed = threading.Condition(self._guard)
+        self._waiters = Waiters(self._guard)
         self._ready = Ready(job.records_per_call)
         self._under_way = UnderWay()
         self.doubts = Doubts()
         self._claims: set[Claim] = set()
         self._unwritten = Unwritten()
-        self._waiting = 0
         self.closed = False
         """Whether no call starts any more."""
-        self._most = job.flush or math.inf
-        self.expect(job.records_per_call)
+        self.size = job.records_per_call
+        self.stake = Stake(job.flush, self.size)
         self.gate: Gate = Open()
         self.finished = 0
         """Records answered so far."""
         self.on_low: Callable[[], None] = _nobody
         self.on_answers: Callable[[bool], None] = _nobody
         self.on_change: Callable[[], None] = _nobody
+        self.on_growth: Callable[[], None] = _nobody
         self.is_awaited: Callable[[], bool] = bool  # nobody waits elsewhere
 
     def expect(self, size: int) -> None:
         """Claims have this size now: so many answers may be unwritten, unless the user wants fewer."""
         self.size = size
-        self.unwritten_limit = int(min(size, self._most))
+        self.stake.expect(size)
+        if self.stake.is_growing:
+            self.on_growth()
+
+    @property
+    def at_stake(self) -> int:
+        """How many answers may be lost with this process, once the others are told."""
+        return max(self.stake.wanted, self._unwritten.answers)
+
+    def told(self, at_stake: int) -> None:
+        """The others know that so many may be lost."""
+        with self._guard:
+            self.stake.told(at_stake)
+            self._tell()
 
     # What the callers need.
 
@@ -69,9 +83,7 @@ class Hand:
                 call = self._take(clock())
                 if call is not None:
                     return call
-                self._waiting += 1
-                self._changed.wait(_LONGEST_WAIT)
-                self._waiting -= 1
+                self._waiters.wait()
             return None
 
     def answer(self, call: Call, verdicts: Sequence[Verdict]) -> bool:
@@ -115,10 +127,10 @@ class Hand:
     def nudge(self, callers: int) -> bool:
         """So many calls may start: wake as many who wait for that; whether somebody was waiting."""
         with self._guard:
-            if not self._ready or self._unwritten.answers >= self.unwritten_limit:
+            if not self._ready or self._unwritten.answers >= self.stake.limit:
                 return False
-            waiting = bool(self._waiting) or self.is_awaited()
-            self._changed.notify(callers)
+            waiting = bool(self._waiters) or self.is_awaited()
+            self._waiters.wake(callers)
         self.on_change()
         return waiting
 
@@ -233,7 +245,7 @@ class Hand:
             self._tell()
 
     def _take(self, now: float) -> Call | None:
-        if self.closed or self._unwritten.answers >= self.unwritten_limit or not self._ready.startable(now):
+        if self.closed or self._unwritten.answers >= self.stake.limit or not self._ready.startable(now):
             return None
         if not self.gate.admit(now, self._under_way.places):
             return None
@@ -264,7 +276,7 @@ class Hand:
         """They wait for the flusher: told of the first, of half a flush, and when no more will come."""
         before = self._unwritten.waiting
         self._unwritten.add(claim, verdicts)
-        waiting, half = self._unwritten.waiting, self.unwritten_limit // 2
+        waiting, half = self._unwritten.waiting, self.stake.limit // 2
         last = not (self._under_way.running or self._ready)
         if before == 0 or last or before < half <= waiting:
             self.on_answers(last or waiting >= half)
@@ -287,10 +299,5 @@ class Hand:
                 self.on_low()
 
     def _tell(self) -> None:
-        if self._waiting:
-            self._changed.notify_all()
+        self._waiters.wake_all()
         self.on_change()
-
-
-_LONGEST_WAIT = 1.0
-"""Waiting callers look up so often, should the machine have been suspended."""
