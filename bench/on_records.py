@@ -160,6 +160,8 @@ class Postgres(Database):
     """psycopg; one statement to claim, one to complete, by plans that walk the key."""
 
     instant = "timestamptz"
+    fillfactor = 100
+    """How far pages are filled that are written after the rows are there."""
 
     def __init__(self, url: str, server: int | None = None) -> None:
         super().__init__(url, server)
@@ -174,6 +176,7 @@ class Postgres(Database):
             f"INSERT INTO bench_contacts (id, phone) SELECT i, 'p' || i FROM generate_series(1, {rows}) i"
         )
         self.run("VACUUM ANALYZE bench_contacts")
+        self.run(f"ALTER TABLE bench_contacts SET (fillfactor = {self.fillfactor})")
 
     def loop(self, answer: Answer, size: int) -> Loop:
         floor, claim = 0, _PG_CLAIM.replace(b"LIMIT 500", b"LIMIT %d" % size)

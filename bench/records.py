@@ -69,7 +69,7 @@ def main() -> int:
     for part in options.parts:
         context = report.Context.of_now(" ".join(sys.argv[1:]), "bench/records.py")
         kind, measure = PARTS[part]
-        with database(kind) as opened:
+        with database(kind, options) as opened:
             told = measure(opened, options)
         print("\n".join(["", *told.lines]), flush=True)
         missed |= told.missed
@@ -176,11 +176,13 @@ PARTS: dict[str, tuple[str, Part]] = {
 
 
 @contextmanager
-def database(kind: str) -> Iterator[Database]:
+def database(kind: str, options: Namespace) -> Iterator[Database]:
     """A database of our own, with every commit on disk."""
     if kind == "postgres":
         with postgres_server("max_wal_size=4GB", "shared_buffers=512MB", fsync=True) as server:
-            yield on_records.Postgres(server.url, server.process.pid)
+            opened = on_records.Postgres(server.url, server.process.pid)
+            opened.fillfactor = options.fillfactor
+            yield opened
     elif kind == "mariadb":
         with mariadb_server() as server:
             yield on_records.MariaDB(server.url, server.process.pid)
@@ -196,6 +198,7 @@ def _options() -> Namespace:
     parser.add_argument("--rows", type=int, default=40_000, help="records per contender and round")
     parser.add_argument("--large", type=int, default=5_000_000, metavar="ROWS", help="of the large table")
     parser.add_argument("--processes", type=int, default=8, help="that drain together")
+    parser.add_argument("--fillfactor", type=int, default=100, help="of the table on PostgreSQL")
     parser.add_argument("--write", action="store_true", help="rewrite the figures in docs/performance.md")
     return parser.parse_args()
 
