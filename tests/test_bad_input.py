@@ -215,6 +215,39 @@ def test_what_is_wrong_is_refused_and_nothing_else_comes_out(way: str) -> None:
     assert wrong == []
 
 
+def needs_two(_row: object, other: object) -> None:
+    """Nobody gives it the other one."""
+
+
+def takes_none() -> None:
+    """Not even the row."""
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (needs_two, "cannot be called with a row: missing a required argument: 'other'"),
+        (takes_none, "cannot be called with a row: too many positional arguments"),
+    ],
+)
+def test_a_function_that_cannot_be_called_with_a_row_is_refused_when_decorated(
+    function: Callable[..., None], words: str
+) -> None:
+    """Else each row is charged for a parameter that was mistyped, or forgotten."""
+    with pytest.raises(ConfigError, match=words):
+        Tickoff("memory://").each("contacts", status="status")(function)
+
+
+def test_a_function_that_takes_a_row_and_brings_along_the_rest_is_not_refused() -> None:
+    """Also one that takes whatever comes, and a builtin that does not say what it takes."""
+    jobs = Tickoff("memory://", database="sqlite:///shop.db")
+    jobs.each("contacts", status="a", name="a")(lambda *_all, **_named: None)
+    jobs.each("contacts", status="b", name="b")(functools.partial(needs_two, other=1))
+    jobs.each("contacts", status="c", name="c")(str)
+    jobs.each("contacts", status="d", name="d")(lambda row, record_key: (row, record_key))
+    assert jobs.record_names() == ["a", "b", "c", "d"]
+
+
 @pytest.mark.parametrize("way", [way for way in WAYS if "(name)" in way and "r" in way])
 def test_ordinary_names_are_not_refused(way: str) -> None:
     """Else the test above could not fail."""

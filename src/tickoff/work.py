@@ -110,6 +110,22 @@ def _needed(function: Callable[..., Any]) -> list[str]:
     return [one.name for one in parameters if one.default is one.empty and one.kind not in open_ended]
 
 
+def refuse_rowless(function: Callable[..., Any], row: str) -> None:
+    """Refuse what cannot be called with a row: all of them would be charged for it."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin without a signature
+        return
+    filled = {name: "" for name in ("record_key",) if name in signature.parameters}
+    try:
+        signature.bind(row, **filled)
+    except TypeError as error:
+        raise ConfigError(
+            f"the function cannot be called with {row}: {error}; beside it, only a parameter named "
+            "'record_key' is filled in, so give others a default"
+        ) from None
+
+
 def refuse_awaitable(value: object) -> None:
     """A coroutine would run after the lease is gone: the body never runs without it."""
     if inspect.isawaitable(value):

@@ -61,7 +61,7 @@ def test_the_function_comes_back_unchanged_and_names_the_job() -> None:
     with pytest.raises(ConfigError, match="import-all"):
         jobs.each("contacts", status="status", name="import-all")(enrich)
     with pytest.raises(ConfigError, match="import-all"):
-        jobs.every("30s", name="import-all")(enrich)
+        jobs.every("30s", name="import-all")(lambda: None)
 
 
 def test_the_records_of_a_job_are_opened_once_and_closed_with_the_application(corner_shop: Shop) -> None:

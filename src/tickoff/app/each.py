@@ -10,7 +10,7 @@ from ..durations import Duration
 from ..errors import ConfigError
 from ..names import check_name
 from ..serve import Service
-from ..work import refuse_lazy
+from ..work import refuse_lazy, refuse_rowless
 from .databases import database_target
 from .scheduled import Scheduled, name_of
 
@@ -85,6 +85,7 @@ class Each(Scheduled):
 
         def register(function: F) -> F:
             refuse_lazy(function)
+            refuse_rowless(function, "a row" if per_call is None else "a list of rows")
             called = name or name_of(function)
             self._refuse_taken(called, function)
             self._record_jobs[called] = described.of(function, called)

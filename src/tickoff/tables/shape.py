@@ -21,7 +21,7 @@ TRACKING = ("claim", "until", "attempts", "error")
 FINGERPRINT = "fingerprint"
 """That of one more in a companion: what the user's row was like when it was claimed."""
 
-INSTALL = "run: tickoff records install"
+INSTALL = "run: tickoff records install NAME, with the name of the job"
 
 _LONGEST_NAME: dict[str, tuple[int, Callable[[str], int]]] = {
     "postgresql": (63, lambda name: len(name.encode())),
