@@ -22,8 +22,9 @@ from tickoff.tables.base import Batch, Done, Key
 
 ROWS = 6_000
 CLAIM = 100
-TOUCHES = 8
-"""So often a row may be read by its key: claimed, answered, and what an engine looks at besides."""
+TOUCHES = 16
+"""So often a row may be read: claimed, answered, and what an engine looks at besides; it is 3 to 7 times, and
+32 times where each claim begins at the start of the table."""
 
 
 class Endless(Scripted):
@@ -129,4 +130,5 @@ def test_no_claim_walks_over_what_was_done_before_it(shop: Shop) -> None:
             verdicts = [Done(one.key, {"answer": "yes"}) for one in got.records]
             done += len(records.table.settle(got.token, verdicts, last=True).written)
         records.close()
-        assert touched(shop) - before < TOUCHES * ROWS
+        times = (touched(shop) - before) / ROWS
+        assert times < TOUCHES
