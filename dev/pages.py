@@ -160,7 +160,7 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
 
 _INTERNAL = {
     *("after_fork", "expire", "hold", "inherited", "limit", "lose"),
-    *("on_loss", "over", "overran", "renewed", "settled"),
+    *("on_loss", "over", "overran", "renewed", "settled", "unheard"),
     *("worker", "canary", "plus"),
 }
 """Public to our own modules only."""
