@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -26,24 +27,23 @@ _SHORTEST_LOOK = 0.03
 _CHEAP = 30
 """The watcher sleeps so many times as long as its question took: it takes little from those it watches."""
 _PATIENCE = 120.0
+_SHARES = (0.1, 0.9)
 
 Left = Callable[[], int]
 Seen = list[tuple[float, int]]
 """Instants, and what was left then."""
 
 
-def rate(
-    peer: Peer, url: str, processes: int = 1, *, of: int | None = None, upto: int | None = None
-) -> float:
+def rate(peer: Peer, url: str, processes: int = 1, *, upto: int | None = None) -> float:
     """Records a second between the first and the last tenth of those worked; `upto` ends it early."""
-    count = of or peer.count
     environment = os.environ | {URL: url, "dramatiq_queue_prefetch": "1000"}
-    subprocess.run([*peer.fill, str(count)], env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*peer.fill, str(peer.count)], env=environment, check=True, stdout=subprocess.DEVNULL)
     if "at_once" in peer.work:
         told = subprocess.run(peer.work, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-        return count / float(told.stdout)
+        return peer.count / float(told.stdout)
+    worked = min(peer.count, upto or peer.count)
     with counting(peer, url) as left, working(peer, environment, processes):
-        return slope(watched(left, count, min(count, upto or count)), count, min(count, upto or count))
+        return slope(watched(left, peer.count, worked), peer.count, worked)
 
 
 def watched(left: Left, count: int, worked: int) -> Seen:
@@ -60,10 +60,9 @@ def watched(left: Left, count: int, worked: int) -> Seen:
 
 
 def slope(seen: Seen, count: int, worked: int) -> float:
-    """From the last look before a tenth was done to the first one after nine tenths were."""
-    first = max(i for i, (_, left) in enumerate(seen) if left >= count - worked * 0.1)
-    last = min(i for i, (_, left) in enumerate(seen) if left <= count - worked * 0.9)
-    (begun, before), (ended, after) = seen[first], seen[last]
+    """From the last look before a tenth was done to the last one before nine tenths were."""
+    first, last = (max(sum(left > count - worked * share for _, left in seen) - 1, 0) for share in _SHARES)
+    (begun, before), (ended, after) = seen[first], seen[max(last, first + 1)]
     return (before - after) / (ended - begun)
 
 
@@ -115,7 +114,8 @@ def counting(peer: Peer, url: str) -> Iterator[Left]:
         yield left
 
 
-def _connection(broker: str, url: str):
+def _connection(broker: str, url: str) -> Any:
+    """Of one of three drivers."""
     if broker == "postgres":
         return psycopg.connect(url, autocommit=True)
     if broker == "sqlite":
@@ -125,6 +125,6 @@ def _connection(broker: str, url: str):
     return pymysql.connect(**where, database=parts.path.strip("/"), autocommit=True)
 
 
-def _number(cursor, query: str) -> int:
+def _number(cursor: Any, query: str) -> int:
     cursor.execute(query)
     return int(cursor.fetchone()[0])
