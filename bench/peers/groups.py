@@ -58,9 +58,12 @@ _IN_ONE = (
     *(roll.batched("postgres"), roll.at_once("postgres")),
     *(roll.TICKOFF, roll.TICKOFF_ASYNC, roll.TICKOFF_100, roll.TICKOFF_500),
 )
-_ON_REDIS = (roll.DRAMATIQ, roll.HUEY_REDIS, roll.CELERY, roll.TICKOFF, roll.TICKOFF_100)
+_ON_REDIS = (
+    *(roll.PGQUEUER, roll.DRAMATIQ, roll.HUEY_REDIS, roll.CELERY),
+    *(roll.TICKOFF, roll.TICKOFF_100, roll.TICKOFF_500),
+)
 _IN_MANY = (
-    *(roll.PGQUEUER, roll.DRAMATIQ, roll.HUEY_REDIS, roll.naive("postgres", 8000)),
+    *(roll.PGQUEUER, roll.DRAMATIQ, roll.HUEY_REDIS, roll.naive("postgres", 4000)),
     *(roll.batched("postgres", 150_000), roll.TICKOFF, roll.TICKOFF_500),
 )
 _ON_POSTGRES = (roll.PGQUEUER, roll.batched("postgres"), roll.TICKOFF, roll.TICKOFF_500)
@@ -90,18 +93,21 @@ def _large() -> list[Entry]:
 
 
 _PGQUEUER = roll.PGQUEUER.label
+_AIMS = (
+    Aim(roll.TICKOFF.label, _PGQUEUER, 3.0),
+    Aim(roll.TICKOFF_100.label, _PGQUEUER, 4.0),
+    Aim(roll.TICKOFF_500.label, _PGQUEUER, 4.0),
+)
 GROUPS = {
     "postgres": Group(
         "PostgreSQL",
         [Entry(peer) for peer in _IN_ONE],
         (_PGQUEUER,),
-        (
-            Aim(roll.TICKOFF.label, _PGQUEUER, 3.0),
-            Aim(roll.TICKOFF_100.label, _PGQUEUER, 4.0),
-            Aim(roll.TICKOFF_500.label, _PGQUEUER, 4.0),
-        ),
+        _AIMS,
     ),
-    "redis": Group("queues on Redis", [Entry(peer) for peer in _ON_REDIS], (roll.DRAMATIQ.label,)),
+    "redis": Group(
+        "the fast queues", [Entry(peer) for peer in _ON_REDIS], (_PGQUEUER, roll.DRAMATIQ.label), _AIMS
+    ),
     "2-processes": Group("2 processes", _many(PROCESSES[0]), (_PGQUEUER,)),
     "8-processes": Group("8 processes", _many(PROCESSES[1]), (_PGQUEUER,)),
     "snapshot": Group("a snapshot held open", _held(), (_PGQUEUER,)),

@@ -46,7 +46,7 @@ def _by_hand(label: str, broker: str, count: int, words: tuple[str, ...], settin
     return Peer(label, broker, _module("on_rows", "fill"), work, (_ROWS_LEFT,), count, settings)
 
 
-def naive(broker: str, count: int = 5000) -> Peer:
+def naive(broker: str, count: int = 2000) -> Peer:
     """One row a transaction."""
     settings = "SELECT … FOR UPDATE SKIP LOCKED LIMIT 1, UPDATE, COMMIT"
     return _by_hand("naive SKIP LOCKED loop", broker, count, ("naive",), settings)
@@ -69,7 +69,7 @@ PGQUEUER = Peer(
     _module("on_pgqueuer", "fill"),
     _module("on_pgqueuer", "work"),
     ("SELECT count(*) FROM pgqueuer",),
-    30_000,
+    20_000,
     "asyncpg, uvloop, batch 500, drain mode",
 )
 PROCRASTINATE = Peer(
@@ -78,7 +78,7 @@ PROCRASTINATE = Peer(
     _module("on_procrastinate", "fill"),
     _module("on_procrastinate", "work"),
     ("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')",),
-    2000,
+    500,
     "concurrency 30",
 )
 DRAMATIQ = Peer(
@@ -87,7 +87,7 @@ DRAMATIQ = Peer(
     _module("on_dramatiq", "fill"),
     (PYTHON, "-m", "dramatiq", "bench.peers.on_dramatiq", "-p", "1", "-t", "8"),
     ("HLEN dramatiq:default.msgs",),
-    15_000,
+    10_000,
     "-p 1 -t 8, 1,000 messages fetched ahead",
 )
 CELERY = Peer(
@@ -99,7 +99,7 @@ CELERY = Peer(
         *("--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "error"),
     ),
     ("LLEN celery", "HLEN unacked"),
-    4000,
+    1200,
     "prefork, -c 1, 400 messages fetched ahead, results ignored",
 )
 
@@ -114,7 +114,7 @@ def _huey(broker: str, left: str) -> Peer:
         _module("on_huey", "fill"),
         (consumer, *options),
         (left,),
-        10_000,
+        6000,
         settings,
     )
 
