@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -27,7 +28,7 @@ PARTS: dict[str, list[list[str]]] = {
 }
 
 _PRINTS = ("bench/scheduler.py",)
-"""Scripts that only print, and have a block on the page all the same."""
+"""It only prints, and has a block on the page all the same."""
 
 
 def main() -> int:
@@ -58,7 +59,16 @@ def _taken_down(words: list[str]) -> int:
             lines.append(line.rstrip())
     if process.returncode == 0:
         report.rewrite_text(page.PAGE, "", context, lines)
+        page.put_gates(page.PAGE, [lag_gate(lines)])
     return process.returncode
+
+
+def lag_gate(lines: list[str]) -> page.Gate:
+    """The aim for the scheduler, from the last and largest crowd that it printed."""
+    lags = dict(re.findall(r"^  (.+?) +p50 .*?p99 +([\d.]+)", "\n".join(lines), re.MULTILINE))
+    ratio = float(lags["Tickoff, threads, redis, 32 slots"]) / float(lags["APScheduler, threads"])
+    name = "Scheduler, many jobs at once: p99 of the lag, Tickoff on Redis, beside APScheduler, threads"
+    return page.Gate(name, "lag ≤ 1 times", f"{ratio:.2f} times", ratio <= 1)
 
 
 if __name__ == "__main__":
