@@ -29,7 +29,7 @@ def main() -> int:
         return CANNOT
     if not faketime():
         print("libfaketime is not installed: clocks are wrong in Python only, and none is set", flush=True)
-    folder = Path(tempfile.mkdtemp(prefix="tickoff-chaos-", dir=_quick_folder()))
+    folder = Path(tempfile.mkdtemp(prefix="tickoff-chaos-", dir=told.folder or _quick_folder()))
     folder.chmod(0o755)  # a PostgreSQL that may not be root has its files below
     try:
         course = run(told.store, folder, told.seed, told.minutes * 60, told.members)
@@ -55,6 +55,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--members", type=int, default=8)
+    parser.add_argument(
+        "--folder", type=Path, help="for what is noted; by default in memory, where there is room"
+    )
     return parser.parse_args()
 
 

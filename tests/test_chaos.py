@@ -7,6 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from chaos.nemesis import schedule
@@ -15,6 +18,8 @@ from chaos.stores import CANNOT, STORES
 
 from tests.conftest import IN_CI
 from tests.processes import ROOT
+
+_MEMORY = Path("/dev/shm")
 
 FULL = os.environ.get("TICKOFF_FULL")
 
@@ -25,9 +30,11 @@ def chaos(store: str, seconds: int, members: int, bug: str = "") -> Iterator[sub
     command = [sys.executable, "-m", "chaos", "--store", store, "--seed", "11"]
     command += ["--minutes", str(seconds / 60), "--members", str(members)]
     environment = {**os.environ, "TICKOFF_PLANT": bug}
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with (
+        TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder,
+        subprocess.Popen([*command, "--folder", folder], cwd=ROOT, env=environment, **pipes) as process,
+    ):
         yield process
         process.terminate()
 
