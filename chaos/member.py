@@ -28,7 +28,6 @@ TTL = 2.0
 LOCKS = ("red", "green", "blue")
 TICKS = {"quick": 1, "takeover": 3, "blocking": 1}
 """The jobs, and how often a tick of each may be started."""
-PERIODS = {"quick": 1000, "takeover": 2000, "blocking": 4000}
 FAULT = "drawn by lot"
 """What some calls raise."""
 BLOCKED = 2.5

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from .fleet import Fleet
 from .store import Blow, Store, Undo
 
-_OFTEN = (0.15, 0.8)
+_OFTEN = (0.2, 1.2)
 _LASTING = (0.3, 4.0)
 
 

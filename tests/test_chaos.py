@@ -52,14 +52,14 @@ def told_by(run: subprocess.Popen[str], limit: float) -> str:
 def test_in_short_no_promise_is_broken_and_a_planted_bug_is_noticed() -> None:
     """Beside each other, for they mostly wait; the bug is that a finished tick may be started again."""
     with (
-        chaos("sqlite", 5, 4) as sqlite,
-        chaos("redis", 5, 4) as redis,
-        chaos("sqlite", 5, 4, "no_watermark") as planted,
+        chaos("sqlite", 4, 3) as sqlite,
+        chaos("redis", 4, 3) as redis,
+        chaos("sqlite", 4, 3, "no_watermark") as planted,
     ):
         for one in (sqlite, redis):
             told = told_by(one, 150)
             assert counts_of(told)["locks granted"] > 10, told
-            assert counts_of(told)["records DONE"] == counts_of(told)["records"] > 100, told
+            assert counts_of(told)["records DONE"] == counts_of(told)["records"] > 50, told
         told, _ = planted.communicate(timeout=150)
         assert planted.returncode == 1, told
         assert "was started" in told, told
