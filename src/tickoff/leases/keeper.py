@@ -17,11 +17,14 @@ from ..ground.clocks import elapsed
 from ..ground.loops import Loop
 from ..ground.world import world
 from ..model import Answer
+from ..outage import Outage
 from ..stores.base import IO_LIMIT, LeaseStore
 from .knowledge import Knowledge
 from .lease import Lease
 
 _log = logging.getLogger("tickoff")
+
+_NO_RENEWAL = "cannot renew %s, trying again until two thirds of the TTL: %s"
 
 _IO_SHARE = 6
 """I/O for renewals ends within this part of the shortest TTL."""
@@ -119,7 +122,7 @@ class Keeper:
         self._watched = Watched()
         self._withdrawn: dict[str, tuple[str, float]] = {}
         self._withdraw_at = math.inf
-        self._unreachable = False
+        self._outage = Outage()
         self._lane: tuple[float, LeaseStore] | None = None
         self._loop = Loop("tickoff-keeper", self.step)
 
@@ -178,12 +181,13 @@ class Keeper:
         try:
             answers = self._renewed(leases)
         except StoreUnreachable as error:
-            self._report_outage(leases, error)
+            names = ", ".join(lease.name for lease in leases[:5])
+            self._outage.met(_NO_RENEWAL, names, error)
             later = elapsed()
             for lease in leases:
                 lease.renew_at = later + lease.ttl * _RETRY
             return
-        self._report_recovery()
+        self._outage.over("%s answers again", self._store.address)
         for lease, answer in zip(leases, answers, strict=True):
             self._knowledge.learn(answer.entry)
             if answer.ok:
@@ -240,17 +244,6 @@ class Keeper:
         for lease in self._watched.pop_lost():
             about = {"job": lease.name, "fence": lease.fence, "tick": lease.tick}
             _log.error("the lease on %s is lost: %s", lease.name, lease.why_lost, extra=about)
-
-    def _report_outage(self, leases: list[Lease], error: StoreUnreachable) -> None:
-        if not self._unreachable:
-            names = ", ".join(lease.name for lease in leases[:5])
-            _log.warning("cannot renew %s, trying again until two thirds of the TTL: %s", names, error)
-        self._unreachable = True
-
-    def _report_recovery(self) -> None:
-        if self._unreachable:
-            _log.warning("%s answers again", self._store.address)
-        self._unreachable = False
 
 
 _judges: weakref.WeakValueDictionary[str, Judge] = weakref.WeakValueDictionary()

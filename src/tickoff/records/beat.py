@@ -10,6 +10,7 @@ from ..errors import StoreUnreachable
 from ..ground.clocks import elapsed
 from ..ground.loops import Loop
 from ..names import owner
+from ..outage import Outage
 from ..stores.base import LeaseStore
 from .hand import Hand
 from .job import RecordJob
@@ -51,7 +52,7 @@ class Beat:
         self._rate = Rate()
         self._post_at = -math.inf
         self._asked: str | None = None
-        self._unreachable = False
+        self._outage = Outage()
 
     def start(self) -> None:
         """Beat from now on, the first time at once."""
@@ -72,11 +73,9 @@ class Beat:
         try:
             self._step(now)
         except StoreUnreachable as error:
-            if not self._unreachable:
-                _log.warning("%s: working on with the last word heard: %s", self._job.name, error)
-            self._unreachable = True
+            self._outage.met("%s: working on with the last word heard: %s", self._job.name, error)
         else:
-            self._unreachable = False
+            self._outage.over()
         return now + _EVERY
 
     def stop(self) -> None:

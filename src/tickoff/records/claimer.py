@@ -6,12 +6,11 @@ is claimed until its answer is written, so that its crash is nobody else's.
 
 from __future__ import annotations
 
-import logging
-
 from ..errors import StoreUnreachable
 from ..ground.clocks import elapsed
 from ..ground.loops import Loop
 from ..names import new_token, owner
+from ..outage import Outage
 from ..tables.base import Batch, RecordTable
 from .appetite import Appetite
 from .claim import Claim
@@ -19,8 +18,6 @@ from .floor import Floor
 from .hand import Hand
 from .job import RecordJob
 from .renewal import Renewal
-
-_log = logging.getLogger("tickoff")
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.02, 1.0, 2.0
 """Pauses while nothing is there to be claimed grow from the first to the longest."""
@@ -53,7 +50,7 @@ class Claimer:
         self._suspects = False
         self._suspects_next = False
         self._suspects_at = self._suspects_until = 0.0
-        self._unreachable = False
+        self._outage = Outage()
         self.idle = False
         """Whether nothing was there at the last try, and nothing is in hand."""
         hand.on_low = self._wake
@@ -79,7 +76,7 @@ class Claimer:
         try:
             return self._step(now)
         except StoreUnreachable as error:
-            self._report_outage(error)
+            self._outage.met("%s: nothing can be claimed, trying again: %s", self._job.name, error)
             return elapsed() + _AFTER_OUTAGE
 
     def _step(self, now: float) -> float | None:
@@ -93,7 +90,7 @@ class Claimer:
         size = self._appetite.measure(self._hand.finished, now)
         self._hand.expect(size)
         batch = self._table.claim(new_token(), owner(), size, self._job.ttl, self._floor.begin(now))
-        self._report_recovery()
+        self._outage.over()
         nothing_left = self._floor.learn(batch, elapsed() - now, now)
         self._take(batch, now)
         if nothing_left and self._suspects:
@@ -164,11 +161,3 @@ class Claimer:
 
     def _wake(self) -> None:
         self._loop.wake_by(elapsed())
-
-    def _report_outage(self, error: StoreUnreachable) -> None:
-        if not self._unreachable:
-            _log.warning("%s: nothing can be claimed, trying again: %s", self._job.name, error)
-        self._unreachable = True
-
-    def _report_recovery(self) -> None:
-        self._unreachable = False

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..errors import StoreUnreachable
 from ..ground.clocks import elapsed
 from ..ground.loops import Loop
+from ..outage import Outage
 from ..tables.base import Failed, RecordTable, Settled, Verdict
 from .blame import charged
 from .claim import Flush
@@ -35,7 +36,7 @@ class Flusher:
         self._table = table
         self._hand = hand
         self._tally = tally
-        self._unreachable = False
+        self._outage = Outage()
         self._loop = Loop(f"tickoff-flush-{job.name}", self.step)
         hand.on_answers = self._wake
 
@@ -57,12 +58,12 @@ class Flusher:
             settled = self._settle(flush)
         except StoreUnreachable as error:
             self._hand.not_written(flush)
-            self._report_outage(error)
+            self._outage.met("%s: answers wait to be written: %s", self._job.name, error)
             return False
         except BaseException:
             self._hand.not_written(flush)  # a bug of somebody's loses no answer
             raise
-        self._report_recovery()
+        self._outage.over("%s: %s answers again", self._job.name, self._table.address)
         again = self._again(flush, settled)
         self._tally.settled(flush.verdicts, settled)
         self._report(flush, settled)
@@ -100,16 +101,6 @@ class Flusher:
             _log.error("%s: %s is FAILED: %s", self._job.name, verdict.key, verdict.error)
         if len(failed) > _TOLD:
             _log.error("%s: and %d more are FAILED", self._job.name, len(failed) - _TOLD)
-
-    def _report_outage(self, error: StoreUnreachable) -> None:
-        if not self._unreachable:
-            _log.warning("%s: answers wait to be written: %s", self._job.name, error)
-        self._unreachable = True
-
-    def _report_recovery(self) -> None:
-        if self._unreachable:
-            _log.warning("%s: %s answers again", self._job.name, self._table.address)
-        self._unreachable = False
 
 
 def _failed(verdicts: Sequence[Verdict], settled: Settled) -> list[Failed]:

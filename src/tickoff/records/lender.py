@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable
 
@@ -10,11 +9,10 @@ from ..errors import StoreUnreachable
 from ..ground.clocks import elapsed
 from ..ground.loops import Loop
 from ..lending import Loan
+from ..outage import Outage
 from ..stores.base import LeaseStore
 from .purse import Purse
 from .rate import Pace
-
-_log = logging.getLogger("tickoff")
 
 _ASKS = 4
 """A window is asked for so often, as long as more is wanted and there is some."""
@@ -43,7 +41,7 @@ class Lender:
         self._exhausted = False
         self._fleet = 1
         self._count_at = -math.inf
-        self._unreachable = False
+        self._outage = Outage()
         self.on_loan: Callable[[], None] = _nobody
 
     def wanted(self) -> None:
@@ -65,7 +63,7 @@ class Lender:
         try:
             self._borrow(wanted, now)
         except StoreUnreachable as error:
-            self._report_outage(error)
+            self._outage.met("%s: no calls without their share of the rate: %s", self._job, error)
             return elapsed() + _AFTER_OUTAGE
         return self._ends if self._exhausted else min(self._ends, elapsed() + self._gap)
 
@@ -88,7 +86,7 @@ class Lender:
         self._purse.put(loan, sent)
         self._ends = elapsed() + (loan.until - loan.now) / 1000
         self._exhausted = self._spent_up(loan)
-        self._unreachable = False
+        self._outage.over()
         self.on_loan()
 
     def _spent_up(self, loan: Loan) -> bool:
@@ -98,11 +96,6 @@ class Lender:
         if now >= self._count_at:
             self._fleet = max(1, self._count())
             self._count_at = now + _COUNT_EVERY
-
-    def _report_outage(self, error: StoreUnreachable) -> None:
-        if not self._unreachable:
-            _log.warning("%s: no calls without their share of the rate: %s", self._job, error)
-        self._unreachable = True
 
 
 def _nobody() -> None:

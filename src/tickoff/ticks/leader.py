@@ -12,6 +12,7 @@ from ..ground.eventloop import EventLoop, Interrupt
 from ..ground.loops import Loop
 from ..leases.lease import Lease
 from ..leases.referee import Referee
+from ..outage import Outage
 from ..work import caught, caught_async, in_short
 from .job import Post
 
@@ -34,7 +35,7 @@ class Leader:
         self._lease: Lease | None = None
         self._guard = threading.Lock()
         self._quiet = False
-        self._outage = False
+        self._outage = Outage()
         self._loop = Loop("tickoff-leader", self.step)
 
     def start(self) -> None:
@@ -68,9 +69,9 @@ class Leader:
         try:
             verdict = self._referee.race(self._referee.bid(self._post.name, self._post.ttl))
         except StoreUnreachable as error:
-            self._report_outage(error)
+            self._outage.met("cannot race for the lead of %s: %s", self._post.name, error)
             return now + _PAUSE
-        self._outage = False
+        self._outage.over()
         if isinstance(verdict, Lease):
             self._lead(verdict)
             return None
@@ -132,8 +133,3 @@ class Leader:
         else:
             said = in_short(error)
             _log.error("%s: the work of the leader failed: %s", lease.name, said, extra=about, exc_info=error)
-
-    def _report_outage(self, error: StoreUnreachable) -> None:
-        if not self._outage:
-            _log.warning("cannot race for the lead of %s: %s", self._post.name, error)
-        self._outage = True

@@ -18,6 +18,7 @@ from ..ground.clocks import elapsed
 from ..ground.loops import Loop
 from ..leases.referee import Referee
 from ..names import full_name, owner
+from ..outage import Outage
 from .job import Job, Post
 
 _log = logging.getLogger("tickoff")
@@ -30,6 +31,8 @@ CATALOG_LIFE = 30 * 24 * 3600 * 1000
 
 SKEW = 5.0
 """Seconds by which a clock may be wrong before its server says so."""
+
+_ALONE = "cannot tell the other servers that this one is there: %s"
 
 _CATALOG_EVERY = 24 * 3600.0
 _DAY = 24 * 3600 * 1000
@@ -116,7 +119,7 @@ class Presence:
         self._started = 0
         self._catalog = ""
         self._catalog_at = -_CATALOG_EVERY
-        self._unreachable = False
+        self._outage = Outage()
         self._skewed = False
         self._loop = Loop("tickoff-presence", self.step)
 
@@ -127,7 +130,7 @@ class Presence:
             self._report_skew()
             self._compare()
         except StoreUnreachable as error:
-            self._report_outage(error)
+            self._outage.met(_ALONE, error)
         except ConfigError:
             self.stop()
             raise
@@ -152,10 +155,10 @@ class Presence:
         """Post a beat; when the next one is due."""
         try:
             self._post()
-            self._report_recovery()
+            self._outage.over("this server can tell the others again that it is there")
             self._report_skew()
         except StoreUnreachable as error:
-            self._report_outage(error)
+            self._outage.met(_ALONE, error)
         return now + BEAT
 
     def _post(self) -> None:
@@ -219,16 +222,6 @@ class Presence:
             if server.catalog not in seen:
                 yield server, theirs
             seen.add(server.catalog)
-
-    def _report_outage(self, error: StoreUnreachable) -> None:
-        if not self._unreachable:
-            _log.warning("cannot tell the other servers that this one is there: %s", error)
-        self._unreachable = True
-
-    def _report_recovery(self) -> None:
-        if self._unreachable:
-            _log.warning("this server can tell the others again that it is there")
-        self._unreachable = False
 
     def _report_skew(self) -> None:
         """Once, and again after it was right: ticks follow the store's clock, but logs and others do not."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import deque
 from collections.abc import Sequence
@@ -13,12 +12,13 @@ from ..ground.loops import Loop
 from ..leases.lease import Lease
 from ..leases.referee import Referee
 from ..model import Answer, Bid, Why
+from ..outage import Outage
 from .agenda import Agenda, Place
 from .events import Event, Events, Kind
 from .job import Job
 from .runs import Runs
 
-_log = logging.getLogger("tickoff")
+_NO_RACE = "cannot race for ticks: %s"
 
 _RETRY = 1.0
 """Seconds between two tries to reach a store that does not answer."""
@@ -45,7 +45,7 @@ class Ticks:
         self._runs = runs
         self._events = events
         self._began = False
-        self._outage = False
+        self._outage = Outage()
         self._starved = False
         self._quiet = False
         self._credit = 0
@@ -60,7 +60,7 @@ class Ticks:
         try:
             self._begin()
         except StoreUnreachable as error:
-            self._report_outage(error)
+            self._outage.met(_NO_RACE, error)
         self._loop.wake_by(elapsed())
 
     def quiet(self) -> None:
@@ -83,7 +83,7 @@ class Ticks:
             try:
                 self._begin()
             except StoreUnreachable as error:
-                self._report_outage(error)
+                self._outage.met(_NO_RACE, error)
                 return now + _RETRY
         while self._failures:
             self._agenda.failed(*self._failures.popleft(), self._referee.time.now())
@@ -125,7 +125,7 @@ class Ticks:
         except StoreUnreachable as error:
             self._unreachable(places, error)
             return False
-        self._report_recovery()
+        self._outage.over("%s answers again", self._referee.store.address)
         self._learn_luck(verdicts)
         for place, verdict in zip(places, verdicts, strict=True):
             self._concluded(place, verdict)
@@ -169,7 +169,7 @@ class Ticks:
 
     def _unreachable(self, places: Sequence[Place], error: StoreUnreachable) -> None:
         """Nobody knows who won: a patient job asks again, the others let the tick go."""
-        self._report_outage(error)
+        self._outage.met(_NO_RACE, error)
         again = self._referee.time.now() + _RETRY * 1000
         for place in places:
             if place.job.patient:
@@ -199,13 +199,3 @@ class Ticks:
         if answer.why is Why.PAUSED:
             why = f"paused by {entry.paused_by}: {entry.paused_why}"
         self._events.tell(Event(kind=Kind.SKIPPED, job=place.job.name, tick=place.tick, error=why))
-
-    def _report_outage(self, error: StoreUnreachable) -> None:
-        if not self._outage:
-            _log.warning("cannot race for ticks: %s", error)
-        self._outage = True
-
-    def _report_recovery(self) -> None:
-        if self._outage:
-            _log.warning("%s answers again", self._referee.store.address)
-        self._outage = False
