@@ -53,7 +53,7 @@ def seconds(url: str, command: list[str]) -> tuple[float, float]:
         said.seek(0)
         text = said.read()
     process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode in (0, 1), text
+    assert process.returncode == 0 or command == ["doctor"], text  # which finds something amiss
     assert "Traceback" not in text, text
     return took, usage.ru_utime + usage.ru_stime
 
