@@ -47,7 +47,7 @@ def postgres(ground: Ground) -> Iterator[Store]:
         store = behind_proxies(stack, ground, server)
         store.records = server.url
         store.seldom = {
-            "restart": restart([server], signal.SIGQUIT),
+            "restart": restart([server], signal.SIGQUIT, disk),
             "connections killed": _on(server.url, _KILL_ON_POSTGRES),
             "foreign transaction": _hold_rows(server.url),
             **full_disk(disk, server),
@@ -65,7 +65,7 @@ def mariadb(ground: Ground) -> Iterator[Store]:
         store = behind_proxies(stack, ground, server)
         store.records = server.url
         store.seldom = {
-            "restart": restart([server], signal.SIGKILL),
+            "restart": restart([server], signal.SIGKILL, disk),
             "connections killed": _kill_on_mariadb(server.url),
             "foreign transaction": _hold_rows(server.url),
             **full_disk(disk, server),

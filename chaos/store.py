@@ -99,12 +99,14 @@ def _delay(proxies: list[Proxy]) -> Blow:
     return strike
 
 
-def restart(servers: list[Server], how: signal.Signals) -> Blow:
-    """One of the servers ends at once and starts again."""
+def restart(servers: list[Server], how: signal.Signals, disk: Disk | None = None) -> Blow:
+    """One of the servers ends at once and starts again, for which its disk needs room."""
 
     def strike(whom: int, _length: float) -> None:
         server = servers[whom % len(servers)]
         server.stop(how)
+        if disk is not None:
+            disk.empty()
         server.start()
 
     return strike
