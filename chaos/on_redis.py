@@ -27,7 +27,7 @@ def durable(ground: Ground) -> Iterator[Store]:
         server = stack.enter_context(redis_server(*_DURABLE, disk=disk.folder))
         store = behind_proxies(stack, ground, server)
         store.seldom = {
-            "restart": restart([server], signal.SIGKILL),
+            "restart": restart([server], signal.SIGKILL, disk),
             **_on(server),
             **full_disk(disk, server),
         }
