@@ -144,6 +144,10 @@ class Keeper:
         self._withdraw_at = 0.0
         self._loop.wake_by(elapsed())
 
+    def spare(self, token: str) -> None:
+        """Withdraw it no longer: its answer came after all, and nothing is left of it."""
+        self._withdrawn.pop(token, None)
+
     def step(self, now: float) -> float | None:
         """Renew what is due and withdraw what is pending; when to come back."""
         self._report_losses()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..errors import ConfigError, LeaseLost, StoreUnreachable
 from ..ground import forks
@@ -21,18 +21,11 @@ from ..work import End
 from .keeper import Keeper
 from .knowledge import Knowledge
 from .lease import TELL_AFTER, Lease
+from .pursuit import Pursuit, Reply
 from .settler import Settler
 from .storetime import StoreTime
 
 _log = logging.getLogger("tickoff")
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A store's answer to a bid, and when the bid was first sent."""
-
-    answer: Answer
-    sent: float
 
 
 class Referee:
@@ -100,12 +93,13 @@ class Referee:
 
     async def race_aside(self, bid: Bid) -> Lease | Skipped:
         """The same beside an event loop; cancelled while it waits, it withdraws the bid."""
+        pursuit = Pursuit(self, bid)
         try:
-            return self.conclude(bid, await self.aside.start(self.send, bid))
+            return self.conclude(bid, await self.aside.start(pursuit.send))
         except ConfigError:
             raise
         except BaseException:
-            self.keeper.withdraw(bid.name, bid.token)
+            pursuit.give_up()
             raise
 
     def send(self, bid: Bid) -> Reply:
@@ -113,15 +107,14 @@ class Referee:
         sent = elapsed()
         try:
             try:
-                answer = self.store.race([bid])[0]
+                return Reply(self.store.race([bid])[0], sent)
             except StoreUnreachable:
-                answer = self.store.race([bid])[0]
+                return Reply(self.store.race([bid])[0], sent, repeated=True)
         except ConfigError:  # it never got as far as the store
             raise
         except BaseException:
             self.keeper.withdraw(bid.name, bid.token)
             raise
-        return Reply(answer, sent)
 
     def conclude(self, bid: Bid, reply: Reply) -> Lease | Skipped:
         """Turn the answer into a lease that is kept, or into the reason why there is none."""
