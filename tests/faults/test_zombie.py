@@ -35,11 +35,11 @@ def test_a_stopped_holder_is_refused_and_told(shared_url: str, name: str) -> Non
 def test_a_running_holder_keeps_its_lease_for_many_ttls(shared_url: str, name: str) -> None:
     """Renewal goes on in the background, also while the work blocks."""
     with actors(shared_url, 2) as (holder, other):
-        assert holder.do("race", name=name, ttl=0.6)["won"]
-        holder.begin("sleep", seconds=2.0)
-        deadline = time.monotonic() + 1.8
+        assert holder.do("race", name=name, ttl=TTL)["won"]
+        holder.begin("sleep", seconds=3.2)
+        deadline = time.monotonic() + 3
         while time.monotonic() < deadline:
-            assert other.do("race", name=name, ttl=0.6)["why"] == "held"
+            assert other.do("race", name=name, ttl=TTL)["why"] == "held"
             time.sleep(0.1)
         assert holder.answer() == "slept"
         assert holder.do("check") == "good"

@@ -111,12 +111,12 @@ def test_a_child_works_on_connections_of_its_own(shared: Tickoff, name: str) -> 
 
 def test_a_child_renews_what_it_wins(shared: Tickoff, name: str) -> None:
     """The keeper's threads start anew in the child."""
-    with shared.lock(f"{name}-parent", ttl="0.9s"):
+    with shared.lock(f"{name}-parent", ttl="1.5s"):
 
         def child() -> None:
-            lease = shared.race(name, ttl="0.9s")
+            lease = shared.race(name, ttl="1.5s")
             assert isinstance(lease, Lease)
-            time.sleep(1.5)
+            time.sleep(2)
             lease.check()
             assert lease.release()
 

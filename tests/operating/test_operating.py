@@ -206,7 +206,7 @@ def test_a_crash_is_in_the_history_before_anybody_wrote_it_down(server: Tickoff,
     """It is derived from a lease that ran out under a tick."""
     referee = server._ready()
     tick = referee.store.now() - 1000
-    lease = referee.race(referee.tick_bid(server._full("report"), 300, tick))
+    lease = referee.race(referee.tick_bid(server._full("report"), 1000, tick))
     assert isinstance(lease, Lease)
     referee.keeper.drop(lease)
     eventually(lambda: person.history("report") != ())
