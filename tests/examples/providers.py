@@ -52,8 +52,11 @@ def served(provider: P) -> Iterator[P]:
         def log_message(self, *_words: Any) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Requests)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 1024  # a connection that finds the queue full may stay silent for half a minute
+
+    server = Server(("127.0.0.1", 0), Requests)
     provider.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

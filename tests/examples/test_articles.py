@@ -75,9 +75,9 @@ def test_every_number_is_looked_up_and_none_is_paid_twice(
     assert stage.run("-m", "tickoff", "records", "install", "enrich").process.returncode == 0
     servers = [stage.start("-m", "tickoff", "records", "run", "enrich") for _ in range(2)]
     unknown = {f"n{n}" for n in range(ROWS) if n % 50 == 9}
-    assert [server.ended() for server in servers] == [1, 1], stage.everything_said()
+    assert [server.ended(150) for server in servers] == [1, 1], stage.everything_said()
     assert counted(contacts) == {"DONE": ROWS - len(unknown), "FAILED": len(unknown)}
-    assert set(lookup.paid.values()) == {1}
+    assert set(lookup.paid.values()) == {1}, stage.everything_said()
     assert {number for number, count in lookup.asked.items() if count > 1} == {
         f"n{n}" for n in range(ROWS) if n % 10 in (3, 7)
     }

@@ -104,7 +104,7 @@ def test_records_are_seen_with_who_works_them_and_how_fast(tmp_path: Path) -> No
 
     server.records("enrich").table.install()
     with server:
-        eventually(lambda: any(one.swept and one.in_flight for one in person.status().records))
+        eventually(lambda: any(one.swept and one.in_flight == 3 for one in person.status().records))
         status = person.status()
         (seen,) = status.records
         assert (seen.name, seen.servers, seen.in_flight, seen.paused) == ("enrich", 1, 3, None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -104,6 +106,13 @@ class Shop:
         self.opened.append(records)
         return records
 
+    def can_be_written(self) -> bool:
+        """Whether nobody keeps the database, or the leases beside it, from being written to."""
+        if self.kind != "sqlite":
+            return True
+        path = sa.make_url(self.url).database or ""
+        return all(_can_be_written(one) for one in (path, f"{path}-tickoff") if Path(one).exists())
+
     def close(self) -> None:
         """Close all that was opened."""
         for opened in reversed(self.opened):
@@ -124,6 +133,7 @@ class Server:
     """A process that works records."""
 
     def __init__(self, shop: Shop, work: str, verb: str, options: dict[str, Any]) -> None:
+        self._shop = shop
         told = {"url": shop.url, "table": shop.table, "work": work, "verb": verb}
         told["options"] = {"companion": shop.beside, **options}
         self.process = subprocess.Popen(
@@ -137,6 +147,18 @@ class Server:
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal."""
         os.kill(self.process.pid, number)
+
+    def freeze(self) -> None:
+        """Stop it, but not amid a write to SQLite: it would keep the file from all others."""
+        self.signal(signal.SIGSTOP)
+        while not self._shop.can_be_written():
+            self.signal(signal.SIGCONT)
+            time.sleep(0.02)
+            self.signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self.signal(signal.SIGCONT)
 
     def wait(self, limit: float = 60.0) -> int:
         """Its exit status."""
@@ -167,3 +189,12 @@ def eventually(fact: Callable[[], Any], limit: float = 60.0) -> Any:
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.02)
     return found
+
+
+def _can_be_written(path: str) -> bool:
+    with contextlib.closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as database:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        return True

@@ -102,14 +102,14 @@ def test_every_contact_is_done_once_whatever_happens_to_the_servers(shop: Shop, 
         killed.signal(signal.SIGKILL)
         soon(lambda: decided(shop) > ROWS * 0.25)
         repeated += bound(records, zombie)
-        zombie.signal(signal.SIGSTOP)
+        zombie.freeze()
         soon(lambda: decided(shop) > ROWS * 0.4)
         deployed.signal(signal.SIGTERM)
         assert deployed.answer(LIMIT)["interrupted"]
         with servers[4] as renewed:
             pid = f":{zombie.process.pid}:"
             soon(lambda: not any(pid in one.owner for one in records.table.holdings()))
-            zombie.signal(signal.SIGCONT)
+            zombie.thaw()
             said = [server.answer(LIMIT) for server in (zombie, steady, renewed)]
     query = "SELECT aadhaar_status, count(*) FROM {t} GROUP BY aadhaar_status"
     assert dict(shop.sql(query)) == {"DONE": ROWS}

@@ -35,10 +35,10 @@ def test_the_answer_of_a_server_that_was_stopped_past_its_claim_is_refused(shop:
     with shop.server("very_slow", ttl="1s", concurrency=8) as zombie:
         eventually(lambda: shop.states().get("IN_FLIGHT") == 8)
         time.sleep(0.3)  # the calls have begun
-        zombie.signal(signal.SIGSTOP)
+        zombie.freeze()
         passed = shop.records(lambda row: "second", ttl="1s").run()
         assert passed.counts.done == 8
-        zombie.signal(signal.SIGCONT)
+        zombie.thaw()
         said = zombie.answer()
     assert (said["counts"]["done"], said["counts"]["refused"]) == (0, 8)
     assert set(shop.sql("SELECT answer FROM {t}")) == {("second",)}
@@ -50,10 +50,10 @@ def test_a_server_that_was_stopped_while_another_took_its_record_does_not_answer
     with shop.server("very_slow", ttl="1s") as zombie:
         eventually(lambda: shop.states().get("IN_FLIGHT") == 1)
         time.sleep(0.3)  # the call has begun
-        zombie.signal(signal.SIGSTOP)
+        zombie.freeze()
 
         def second(row: Any) -> str:
-            zombie.signal(signal.SIGCONT)
+            zombie.thaw()
             time.sleep(2.0)  # it tries to write its answer
             return "second"
 

@@ -170,6 +170,7 @@ def rate_of(api: Provider, length: float) -> float:
     return api.rate(start, start + length)
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(180)
 def test_on_a_real_api_it_finds_what_the_best_number_does_and_comes_down_when_that_degrades(
     corner_shop: Shop,
