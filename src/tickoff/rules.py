@@ -20,6 +20,7 @@ from .model import (
     Outcome,
     Run,
     Why,
+    held,
 )
 
 
@@ -86,14 +87,14 @@ def withdraw(entry: Entry, token: str, now: int) -> Step:
 
 def evict(entry: Entry, by: str, why: str, now: int) -> Step:
     """Take the name away from whoever holds it and raise the fence, so that the old holder stays out."""
-    held = entry.live(now)
+    live = entry.live(now)
     runs = _crash(entry, now)
-    if held and entry.tick:
-        runs = (_entry_run(entry, now, Outcome.LOST, f"released by {by}: {why}"),)
+    if live and entry.tick:
+        runs = (_run(held(entry), now, Outcome.LOST, f"released by {by}: {why}"),)
     if runs and _decided_one(entry):
         entry = replace(entry, outcome=runs[0].outcome, outcome_by=entry.owner, outcome_at=runs[0].ended)
     fence = max(entry.fence + 1, now)
-    return Step(replace(_freed(entry, now), fence=fence, barrier=0), ok=held, runs=runs)
+    return Step(replace(_freed(entry, now), fence=fence, barrier=0), ok=live, runs=runs)
 
 
 def steer(entry: Entry, by: str, why: str | None, now: int) -> Step:
@@ -292,9 +293,15 @@ def _finish(entry: Entry, run: Run) -> Entry:
     )
 
 
+def crash_of(entry: Entry, now: int) -> Run | None:
+    """The run whose server died under it, as long as nobody came after it to write that down."""
+    return _run(held(entry), entry.until, Outcome.CRASHED, "") if entry.crashed(now) else None
+
+
 def _crash(entry: Entry, now: int) -> tuple[Run, ...]:
     """The line a crashed run leaves in the history, written by whoever comes next."""
-    return (_entry_run(entry, entry.until, Outcome.CRASHED, ""),) if entry.crashed(now) else ()
+    run = crash_of(entry, now)
+    return (run,) if run else ()
 
 
 def _lost(hold: Hold, ending: Ending, now: int) -> tuple[Run, ...]:
@@ -303,31 +310,16 @@ def _lost(hold: Hold, ending: Ending, now: int) -> tuple[Run, ...]:
     return (_run(hold, now, Outcome.LOST, ending.error or note),) if hold.tick else ()
 
 
-def _run(hold: Hold, now: int, outcome: Outcome, error: str) -> Run:
+def _run(hold: Hold, ended: int, outcome: Outcome, error: str) -> Run:
     return Run(
         name=hold.name,
         tick=hold.tick,
         fence=hold.fence,
         owner=hold.owner,
         started=hold.taken,
-        ended=now,
+        ended=ended,
         outcome=outcome,
         error=error,
         attempt=1 if hold.manual else hold.attempt,
         manual=hold.manual,
-    )
-
-
-def _entry_run(entry: Entry, ended: int, outcome: Outcome, error: str) -> Run:
-    return Run(
-        name=entry.name,
-        tick=entry.tick,
-        fence=entry.fence,
-        owner=entry.owner,
-        started=entry.taken,
-        ended=ended,
-        outcome=outcome,
-        error=error,
-        attempt=1 if entry.manual else entry.attempt,
-        manual=entry.manual,
     )

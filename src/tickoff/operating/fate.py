@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..model import RUNS_KEPT, Entry, Outcome, Run
+from ..rules import crash_of
 from ..schedules.schedule import Schedule
 
 
@@ -52,23 +53,6 @@ def begun_for(tick: int, entry: Entry, runs: Sequence[Run], now: int) -> tuple[R
     if found is None or found.tick != tick or any(found.fence in (0, run.fence) for run in lines):
         return tuple(lines)
     return (*lines, found)
-
-
-def crash_of(entry: Entry, now: int) -> Run | None:
-    """The run whose server died under it, as long as nobody came after it to write that down."""
-    if not entry.crashed(now):
-        return None
-    return Run(
-        name=entry.name,
-        tick=entry.tick,
-        fence=entry.fence,
-        owner=entry.owner,
-        started=entry.taken,
-        ended=entry.until,
-        outcome=Outcome.CRASHED,
-        attempt=1 if entry.manual else entry.attempt,
-        manual=entry.manual,
-    )
 
 
 def _only_marked(entry: Entry) -> Run | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..model import Entry, Outcome, Run, instant, moment
-from .fate import crash_of
+from ..rules import crash_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

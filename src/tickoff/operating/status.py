@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..model import Answer, Entry, Outcome, instant, moment
 from ..records.names import Names, names_of
-from .fate import crash_of
+from ..rules import crash_of
 from .roster import Listed, Roster
 
 if TYPE_CHECKING:

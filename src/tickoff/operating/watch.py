@@ -20,11 +20,12 @@ from ..leases.lease import Lease
 from ..leases.referee import Referee
 from ..model import Bid, Entry, Outcome, Run
 from ..names import LONGEST_NAME, full_name
+from ..rules import crash_of
 from ..ticks.events import Event, Events, Kind
 from ..ticks.job import Job
 from ..work import End
 from .fate import Kind as Fate
-from .fate import crash_of, fate_of
+from .fate import fate_of
 
 _log = logging.getLogger("tickoff")
 
